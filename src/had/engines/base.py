@@ -1,0 +1,76 @@
+"""What generates and scores text: the one interface between the acting half and any model runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from had.records import TopKScores
+
+
+class EngineFailure(RuntimeError):
+    """The engine could not answer a request; the episode or label becomes a counted failure."""
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """How to sample.
+
+    Attributes:
+        temperature: 0 means greedy.
+        max_new_tokens: limit of the reply, the end-of-turn token included.
+    """
+
+    temperature: float = 1.0
+    max_new_tokens: int = 128
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0:
+            raise ValueError(f"temperature: expected >= 0, got {self.temperature}")
+        if self.max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens: expected >= 1, got {self.max_new_tokens}")
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One sampled continuation.
+
+    Attributes:
+        ids: sampled ids, the end-of-turn token included when it was sampled.
+        logprobs: their log-probabilities under the full vocabulary at temperature 1.
+        is_complete: an end-of-turn token was sampled.
+    """
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    is_complete: bool
+
+
+class Engine(Protocol):
+    """A model that can be asked for text.
+
+    A request is answered independently of the others in its batch: its random numbers come from its own seed.
+    """
+
+    @property
+    def max_context_tokens(self) -> int:
+        """Prompt and reply together must fit into this many tokens."""
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
+    ) -> list[Generation | EngineFailure]:
+        """Sample one continuation per prompt, in order; a request that cannot be answered yields an EngineFailure."""
+
+    def score(self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int) -> list[TopKScores]:
+        """The model's top-k next-token log-probabilities at every token of each response."""
+
+    def logprobs(self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+        """Log-probability of every response token, given the prompt and the earlier response tokens."""
+
+    def load_weights(self, version: int, state_dict: Mapping[str, Any]) -> None:
+        """Take over new weights and remember their policy version."""
+
+    @property
+    def version(self) -> int:
+        """Policy version of the weights in use."""
