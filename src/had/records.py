@@ -217,6 +217,11 @@ class Turn:
     effect: Effect = Effect.NO_EFFECT
     is_new_state: bool = False
 
+    @property
+    def reply(self) -> str:
+        """The text of the response, as later prompts show it."""
+        return self.response.text.strip()
+
 
 class EpisodeStatus(StrEnum):
     """How an episode ended. The failed ones are data: counted, logged, never silently dropped."""

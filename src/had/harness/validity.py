@@ -1,0 +1,42 @@
+"""The validity check of a command against the current record: no reward, no future, no gold action (spec section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from had.envs.base import CommandGrammar
+from had.records import HarnessFacts, Verdict
+
+EXPLANATIONS = {
+    Verdict.UNPARSABLE: "no command was found in the reply",
+    Verdict.NOT_ADMISSIBLE: "it is not among the admissible commands",
+    Verdict.NOT_HELD: "it uses an object that you do not hold",
+    Verdict.REPEATED_FAILURE: "it already had no effect in this state",
+}
+
+
+def check_command(
+    command: str | None, commands: Sequence[str], facts: HarnessFacts, grammar: CommandGrammar
+) -> Verdict:
+    """Verdict on `command` at the state described by `commands` and `facts`.
+
+    Where an environment lists no admissible commands (ScienceWorld), its grammar decides what is admissible. A command counts
+    as a repeated failure once it had no effect in this same state, whether or not the harness reports it yet.
+    """
+    if command is None:
+        return Verdict.UNPARSABLE
+    if is_misused(command, facts, grammar):
+        return Verdict.NOT_HELD
+    if command in dict(facts.failures):
+        return Verdict.REPEATED_FAILURE
+    if commands and command not in commands:
+        return Verdict.NOT_ADMISSIBLE
+    if not commands and not grammar.accepts(command):
+        return Verdict.NOT_ADMISSIBLE
+    return Verdict.VALID
+
+
+def is_misused(command: str, facts: HarnessFacts, grammar: CommandGrammar) -> bool:
+    """True when the command uses an object that is not held."""
+    needed = grammar.required_object(command)
+    return needed is not None and needed not in facts.held
