@@ -1,0 +1,40 @@
+"""The training forward: logits at the scored positions of packed token trees, and nowhere else.
+
+Dimension legend: B rows, T tokens of a row, N scored tokens, D hidden size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+
+def scored_logits(
+    model: PreTrainedModel,
+    tokens_BT: Tensor,
+    positions_BT: Tensor,
+    mask_B1TT: Tensor,
+    rows_N: Tensor,
+    sources_N: Tensor,
+) -> Tensor:
+    """Next-token logits at the given positions; the output layer never sees the other positions.
+
+    Args:
+        model: a causal language model with full attention in every layer and `attn_implementation='sdpa'`.
+        tokens_BT: [B, T] token ids.
+        positions_BT: [B, T] position ids.
+        mask_B1TT: [B, 1, T, T] bool, True where the query (dim 2) may see the key (dim 3).
+        rows_N: [N] row of each scored token.
+        sources_N: [N] position whose hidden state predicts the token.
+
+    Returns:
+        [N, V] float32 logits, with gradient.
+    """
+    backbone = getattr(model, model.base_model_prefix)
+    hidden_BTD = backbone(
+        input_ids=tokens_BT, position_ids=positions_BT, attention_mask=mask_B1TT, use_cache=False
+    ).last_hidden_state
+    logits_NV = model.get_output_embeddings()(hidden_BTD[rows_N, sources_N]).float()
+    softcap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    return logits_NV if softcap is None else torch.tanh(logits_NV / softcap) * softcap
