@@ -1,0 +1,214 @@
+"""An exploring player that sees only what an agent sees: it reads observations, remembers them, and searches likely places first.
+
+It exists to make the small models: they imitate its commands and its one-line thoughts.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from had.pretraining.goal import Goal, parse_goal
+from had.records import Effect, EnvStep
+
+Prior = Mapping[str, Mapping[str, float]]  # object type -> place type -> expected number of such objects in one place
+
+APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
+TREATED = {"clean": "clean", "heat": "hot", "cool": "cool"}
+_SEEN = re.compile(r"\ban? ([a-z]+ \d+)")
+_HIDDEN = re.compile(r"The ([a-z]+ \d+) is closed")
+
+
+def type_of(name: str) -> str:
+    """`mug` for `mug 2`."""
+    return name.rpartition(" ")[0]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A thought and a command."""
+
+    thought: str
+    command: str
+
+    @property
+    def reply(self) -> str:
+        """The two-line reply."""
+        return f"Thought: {self.thought}\nAction: {self.command}"
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How well the player plays; the defaults play well.
+
+    Attributes:
+        forgetfulness: probability of searching a place drawn at random from all places instead of the most likely unsearched one.
+        carelessness: probability of leaving a closed receptacle unopened while searching, and of skipping the treatment of an
+            object that has to be cleaned, heated or cooled (decided anew at every turn).
+    """
+
+    forgetfulness: float = 0.0
+    carelessness: float = 0.0
+
+
+@dataclass
+class Expert:
+    """One episode's player: `start`, then alternately `decide` and `observe`; it may also watch somebody else's commands.
+
+    Attributes:
+        prior: where objects are usually found.
+        habits: how well it plays.
+        rng: randomness of bad habits.
+    """
+
+    prior: Prior
+    habits: Habits = field(default_factory=Habits)
+    rng: random.Random = field(default_factory=random.Random)
+    _goal: Goal | None = None
+    _step: EnvStep | None = None
+    _contents: dict[str, list[str]] = field(default_factory=dict)
+    _treated: set[str] = field(default_factory=set)
+
+    def start(self, goal: str, step: EnvStep) -> None:
+        """Begin an episode with the answer to reset."""
+        self._goal, self._step = parse_goal(goal), step
+        self._contents, self._treated = {}, set()
+
+    def observe(self, command: str | None, step: EnvStep) -> None:
+        """Take in what a command (anybody's) did."""
+        before, self._step = self._step, step
+        assert before is not None, "start() comes first"
+        if command is None or step.effect is Effect.NO_EFFECT:
+            return
+        here = step.state.location
+        if here is not None and "you see" in step.observation and not _HIDDEN.search(step.observation):
+            self._contents[here] = _SEEN.findall(step.observation.split("you see", 1)[1])
+        for gone in set(before.state.held) - set(step.state.held):
+            self._contents.setdefault(here or "", []).append(gone)
+        for taken in set(step.state.held) - set(before.state.held):
+            self._contents[here or ""] = [o for o in self._contents.get(here or "", []) if o != taken]
+        verb = command.split(" ", 1)[0]
+        if verb in APPLIANCES and step.state.held:
+            self._treated.add(step.state.held[0])
+
+    def decide(self) -> Decision:
+        """The next thought and command."""
+        assert self._goal is not None and self._step is not None, "start() comes first"
+        held = self._step.state.held
+        if not held:
+            return self._find()
+        if type_of(held[0]) != self._goal.object:
+            return self._put_down(held[0])
+        return self._deliver(held[0])
+
+    # what to do with an object in hand
+
+    def _deliver(self, held: str) -> Decision:
+        goal = self._goal
+        assert goal is not None
+        if goal.treatment and held not in self._treated and not self._slips():
+            thought = f"The {goal.object} must be {TREATED[goal.treatment]}."
+            return self._at(APPLIANCES[goal.treatment], thought, f"{goal.treatment} {held} with {{here}}")
+        if goal.is_lamp:
+            return self._light(held)
+        state = f"{TREATED[goal.treatment]} " if goal.treatment and held in self._treated else ""
+        thought = f"The {state}{goal.object} goes to the {goal.target}."
+        return self._at(goal.target, thought, f"move {held} to {{here}}")
+
+    def _at(self, place_type: str, thought: str, command: str) -> Decision:
+        """Do `command` at a place of this type: go there, open it if the command needs that, do it."""
+        here, commands = self._here(), self._commands()
+        if here is not None and type_of(here) == place_type:
+            wanted = command.format(here=here)
+            if wanted not in commands and f"open {here}" in commands:
+                return Decision(thought, f"open {here}")
+            return Decision(thought, wanted)
+        places = [place for place in self._places() if type_of(place) == place_type]
+        return self._go(places[0], thought) if places else self._wander(thought)
+
+    def _light(self, held: str) -> Decision:
+        goal = self._goal
+        assert goal is not None
+        thought = f"I need the {goal.target} for the {goal.object}."
+        lamps = [place for place, objects in self._contents.items() if goal.target in map(type_of, objects)]
+        here = self._here()
+        if here in lamps:
+            lamp = next(o for o in self._contents[here or ""] if type_of(o) == goal.target)
+            return Decision(thought, f"use {lamp}")
+        return self._go(lamps[0], thought) if lamps else self._search(goal.target, thought)
+
+    def _put_down(self, held: str) -> Decision:
+        thought = f"I do not need the {type_of(held)}."
+        here, commands = self._here(), self._commands()
+        if here is not None and f"move {held} to {here}" in commands:
+            return Decision(thought, f"move {held} to {here}")
+        if here is not None and f"open {here}" in commands:
+            return Decision(thought, f"open {here}")
+        return self._wander(thought)
+
+    # what to do with an empty hand
+
+    def _find(self) -> Decision:
+        goal, here, commands = self._goal, self._here(), self._commands()
+        assert goal is not None
+        done = self._placed()
+        thought = f"I need one more {goal.object}." if done else f"I need a {goal.object}."
+        wanted = {
+            place: [o for o in objects if type_of(o) == goal.object and o not in done]
+            for place, objects in self._contents.items()
+        }
+        takable = [f"take {o} from {here}" for o in wanted.get(here or "", ()) if f"take {o} from {here}" in commands]
+        if takable:
+            return Decision(f"Here is a {goal.object}.", takable[0])
+        if here is not None and here not in self._contents and f"open {here}" in commands and not self._slips():
+            return Decision(thought, f"open {here}")
+        known = [place for place, objects in wanted.items() if objects and place != here]
+        if known and not self._forgets():
+            return self._go(known[0], thought)
+        return self._search(goal.object, thought)
+
+    def _placed(self) -> set[str]:
+        goal = self._goal
+        assert goal is not None
+        if goal.is_lamp:
+            return set()
+        there = [o for p, objects in self._contents.items() if type_of(p) == goal.target for o in objects]
+        return {o for o in there if type_of(o) == goal.object and (not goal.treatment or o in self._treated)}
+
+    def _search(self, wanted: str, thought: str) -> Decision:
+        if self._forgets():
+            return self._wander(thought)
+        unsearched = [p for p in self._places() if p not in self._contents and p != self._here()]
+        if not unsearched:
+            return self._wander(thought)
+        likely = self.prior.get(wanted, {})
+        return self._go(max(unsearched, key=lambda place: likely.get(type_of(place), 0.0)), thought)
+
+    def _wander(self, thought: str) -> Decision:
+        others = [place for place in self._places() if place != self._here()]
+        return self._go(self.rng.choice(others), thought) if others else Decision(thought, "look")
+
+    # what it knows
+
+    def _go(self, place: str, thought: str) -> Decision:
+        return Decision(thought, f"go to {place}")
+
+    def _forgets(self) -> bool:
+        return self.rng.random() < self.habits.forgetfulness
+
+    def _slips(self) -> bool:
+        return self.rng.random() < self.habits.carelessness
+
+    def _here(self) -> str | None:
+        assert self._step is not None
+        return self._step.state.location
+
+    def _commands(self) -> tuple[str, ...]:
+        assert self._step is not None
+        return self._step.commands
+
+    def _places(self) -> tuple[str, ...]:
+        assert self._step is not None
+        return self._step.state.places
