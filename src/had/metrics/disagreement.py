@@ -56,7 +56,7 @@ def position_bin(relative_position: float) -> int:
 
 
 def disagreement_estimates(sums_D: FloatArray) -> dict[str, Estimate]:
-    """Estimates `disagreement` (all positions), `disagreement_0` … `disagreement_9`, `num_unparsable`…"""
+    """Estimates `disagreement` (all positions), `disagreement_0` … `disagreement_9`, and `num_*`."""
     shares = [(int(sums_D[2 * i]), int(sums_D[2 * i + 1])) for i in range(NUM_BINS)]
     num_unparsable, num_unlabeled = int(sums_D[-2]), int(sums_D[-1])
     num_pairs = sum(total for _, total in shares)

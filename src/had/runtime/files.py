@@ -44,19 +44,6 @@ def write_json(path: Path | str, value: Any) -> None:
     write_text(path, text + "\n")
 
 
-def read_json(path: Path | str) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        ValueError: the file is not JSON.
-        FileNotFoundError: there is no such file.
-    """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"expected JSON in {path}, got: {error}; restore the file or run again") from error
-
-
 class CsvAppender:
     """A CSV file with fixed columns that grows by rows and can be continued by another process.
 
@@ -88,8 +75,8 @@ class CsvAppender:
         if found != self.columns:
             raise ValueError(
                 f"expected the columns {', '.join(self.columns)} in {self.path}, "
-                f"got {', '.join(found)}: "
-                "the file was written by another version of the program; use a new run folder or move the file away"
+                f"got {', '.join(found)}: the file was written by another version of the program; "
+                "use a new run folder or move the file away"
             )
         if complete != text:
             write_text(self.path, complete)
