@@ -12,7 +12,8 @@ def cosine_with_warmup(optimizer: Optimizer, num_updates: int, num_warmup: int =
     """Linear warm-up, then half a cosine down to 0 at `num_updates`.
 
     With k updates done before, the next one uses lr · (k + 1) / num_warmup while k < num_warmup, then
-    lr · ½(1 + cos(π (k − num_warmup) / (num_updates − num_warmup))). So no update has a learning rate of exactly 0.
+    lr · ½(1 + cos(π (k − num_warmup) / (num_updates − num_warmup))). So no update has a learning rate of
+    exactly 0.
 
     Args:
         optimizer: its learning rates are the peak values.
@@ -23,7 +24,9 @@ def cosine_with_warmup(optimizer: Optimizer, num_updates: int, num_warmup: int =
         ValueError: a number out of range.
     """
     if num_updates < 1:
-        raise ValueError(f"num_updates: expected >= 1, got {num_updates}; set trainer.max_steps to the number of updates")
+        raise ValueError(
+            f"num_updates: expected >= 1, got {num_updates}; set trainer.max_steps to the number of updates"
+        )
     if num_warmup < 0:
         raise ValueError(f"num_warmup: expected >= 0, got {num_warmup}")
 

@@ -1,0 +1,231 @@
+"""Layouts: which token runs of a record a method scores, and in which role.
+
+A layout turns one `Record` into *branches* of the record's token tree. Packing (`had.data.packing`) then
+shares every run that several branches have in common, so a layout never thinks about rows, positions or
+masks. A new way to supervise a record is one more layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from had.records import Record, Response, Verdict
+
+Run = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One path from the record's prompt to a scored run.
+
+    Attributes:
+        role: name under which the loss terms find the scored tokens.
+        path: runs of token ids after the prompt; the last one is scored, the others are its context. Empty
+            context runs are allowed and vanish.
+        weight: weight of the scored run.
+        token_extra: per name, one number or one list of numbers for each scored token.
+        span_extra: per name, one number for the scored run.
+    """
+
+    role: str
+    path: tuple[Run, ...]
+    weight: float = 1.0
+    token_extra: Mapping[str, Sequence[Sequence[float]] | Sequence[float]] = field(default_factory=dict)
+    span_extra: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """What one layout makes of one record: its branches, and what it adds to the counts of the step."""
+
+    branches: tuple[Branch, ...] = ()
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+
+class Layout(Protocol):
+    """Turns a record into branches."""
+
+    def __call__(self, record: Record) -> LaidOut:
+        """Lay out one record.
+
+        Raises:
+            ValueError: the record lacks a label that the layout needs.
+        """
+
+
+def _required(record: Record, name: str) -> Response:
+    """The teacher response `name` of the record's labels."""
+    response: Response | None = getattr(record.labels, name)
+    if response is None:
+        raise ValueError(
+            f"record {record.id}: this layout needs the teacher's {name} response, but the labels have none; "
+            "choose a labeler that asks for it or another layout"
+        )
+    return response
+
+
+def is_accepted(record: Record) -> bool:
+    """True when the positive action passed the validity check (m = 1, spec section 5)."""
+    return record.labels.verdict is Verdict.VALID
+
+
+def _may_prefer(record: Record, check_validity: bool) -> bool:
+    """True when the positive action may be preferred: it can be parsed and, where asked, is valid."""
+    return _required(record, "positive").action is not None and (not check_validity or is_accepted(record))
+
+
+def _pair_counts(record: Record, is_pair: bool, is_differing: bool) -> dict[str, float]:
+    """The counts that every layout of the preference term adds.
+
+    `pairs` is n_V, the denominator of the term; `accepted` are the records whose positive action is valid,
+    whether a pair could be formed or not; `no_boundary` the records whose student response has no action,
+    hence no z_s.
+    """
+    return {
+        "pairs": float(is_pair),
+        "accepted": float(is_accepted(record)),
+        "differing": float(is_pair and is_differing),
+        "no_boundary": float(record.student.action is None),
+    }
+
+
+class ResponseLayout:
+    """Role `response`: the teacher's positive response y⁺ after x̃, its end-of-turn token included."""
+
+    def __call__(self, record: Record) -> LaidOut:
+        return LaidOut((Branch("response", (_required(record, "positive").ids,)),))
+
+
+class ActionPairLayout:
+    """Roles `preferred` and `dispreferred`: a⁺ and a⁻, each after x̃ and the student's own z_s (paper Eq. 5).
+
+    A pair needs two actions that can be parsed, a student response with an action (it bounds z_s) and, with
+    `check_validity`, a positive action that passed the check. Equal actions count as a pair but get no
+    branch: Δ is 0 and so is its gradient.
+    """
+
+    def __init__(self, check_validity: bool = True) -> None:
+        self.check_validity = check_validity
+
+    def __call__(self, record: Record) -> LaidOut:
+        positive, negative = _required(record, "positive"), _required(record, "negative")
+        is_pair = (
+            _may_prefer(record, self.check_validity)
+            and negative.action is not None
+            and record.student.action is not None
+        )
+        is_differing = positive.action_ids != negative.action_ids
+        counts = _pair_counts(record, is_pair, is_differing)
+        if not (is_pair and is_differing):
+            return LaidOut(counts=counts)
+        context = record.student.reasoning_ids
+        branches = (
+            Branch("preferred", (context, positive.action_ids)),
+            Branch("dispreferred", (context, negative.action_ids)),
+        )
+        return LaidOut(branches, counts)
+
+
+class PositiveActionLayout:
+    """Role `preferred` alone: a⁺ after x̃ and z_s, with the mask and the counts of `ActionPairLayout`.
+
+    The negative response is not looked at, so the teacher need not be asked for it.
+    """
+
+    def __init__(self, check_validity: bool = True) -> None:
+        self.check_validity = check_validity
+
+    def __call__(self, record: Record) -> LaidOut:
+        is_pair = _may_prefer(record, self.check_validity) and record.student.action is not None
+        counts = _pair_counts(record, is_pair, is_differing=True)
+        if not is_pair:
+            return LaidOut(counts=counts)
+        path = (record.student.reasoning_ids, _required(record, "positive").action_ids)
+        return LaidOut((Branch("preferred", path),), counts)
+
+
+class ResponsePairLayout:
+    """Roles `preferred` and `dispreferred`: the whole responses y⁺ and y⁻, each after x̃ (*full response*).
+
+    Pairs are those of `ActionPairLayout`, except that no boundary of the student's response is needed and
+    that a pair is skipped only when the whole responses are equal.
+    """
+
+    def __init__(self, check_validity: bool = True) -> None:
+        self.check_validity = check_validity
+
+    def __call__(self, record: Record) -> LaidOut:
+        positive, negative = _required(record, "positive"), _required(record, "negative")
+        is_pair = _may_prefer(record, self.check_validity) and negative.action is not None
+        is_differing = positive.ids != negative.ids
+        counts = _pair_counts(record, is_pair, is_differing)
+        if not (is_pair and is_differing):
+            return LaidOut(counts=counts)
+        return LaidOut(
+            (Branch("preferred", (positive.ids,)), Branch("dispreferred", (negative.ids,))), counts
+        )
+
+
+class ReferenceLayout:
+    """Adds to each scored run of another layout the log-probability that a reference policy gives it.
+
+    It is read from `labels.extra["reference_<role>"]` (natural log, summed over the tokens of the run) and
+    becomes the span extra `reference_logprob`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def __call__(self, record: Record) -> LaidOut:
+        laid_out = self.layout(record)
+        branches = tuple(self._with_reference(record, branch) for branch in laid_out.branches)
+        return replace(laid_out, branches=branches)
+
+    def _with_reference(self, record: Record, branch: Branch) -> Branch:
+        key = f"reference_{branch.role}"
+        if key not in record.labels.extra:
+            raise ValueError(
+                f"record {record.id}: labels.extra has no {key!r} (it has {sorted(record.labels.extra)}); "
+                "choose a labeler that scores the actions with the reference policy"
+            )
+        extra = {**branch.span_extra, "reference_logprob": record.labels.extra[key]}
+        return replace(branch, span_extra=extra)
+
+
+class OwnResponseLayout:
+    """Role `own`: the student's own response after x̃, with the teacher's top-k scores of every token (OPD).
+
+    Token extras: `topk_ids` [N, K] and `topk_logprobs` [N, K]. The run's weight is the judge's, 1 without a
+    judge. Records in which the teacher acted get no branch.
+    """
+
+    def __call__(self, record: Record) -> LaidOut:
+        if record.actor != "student":
+            return LaidOut()
+        scores = record.labels.scores
+        num_tokens = len(record.student.ids)
+        if scores is None or len(scores.ids) != num_tokens or len(scores.logprobs) != num_tokens:
+            got = "none" if scores is None else f"{len(scores.ids)} ids and {len(scores.logprobs)} log-probs"
+            raise ValueError(
+                f"record {record.id}: expected teacher top-k scores for each of the {num_tokens} tokens of "
+                f"the student's response, got {got}; choose a labeler that scores the student's response"
+            )
+        judgement = record.labels.judgement
+        branch = Branch(
+            "own",
+            (record.student.ids,),
+            weight=1.0 if judgement is None else judgement,
+            token_extra={"topk_ids": scores.ids, "topk_logprobs": scores.logprobs},
+        )
+        return LaidOut((branch,))
+
+
+class ActedResponseLayout:
+    """Role `acted`: the response that the teacher itself played at a turn of mixed acting (Guided-OPD)."""
+
+    def __call__(self, record: Record) -> LaidOut:
+        if record.actor != "teacher":
+            return LaidOut()
+        return LaidOut((Branch("acted", (record.student.ids,)),))

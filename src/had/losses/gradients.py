@@ -1,0 +1,48 @@
+"""Gradients as values: a list with one entry per parameter, None where there is none."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+Gradients = list[Tensor | None]
+
+
+def global_norm(gradients: Gradients) -> float:
+    """‖g‖₂ over all parameters; of sharded (DTensor) ones over all shards, the same on every rank."""
+    present = [gradient for gradient in gradients if gradient is not None]
+    if not present:
+        return 0.0
+    norm = torch.nn.utils.get_total_norm(present)
+    full_tensor = getattr(norm, "full_tensor", None)  # DTensor: the local value is a partial norm
+    return float(norm if full_tensor is None else full_tensor())
+
+
+def require_finite(norm: float, what: str) -> float:
+    """The norm itself.
+
+    Raises:
+        FloatingPointError: it is infinite or not a number.
+    """
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"the gradient norm of {what} is {norm}: the step is not taken. Look for extreme logits in the "
+            "records of this step (data.dump_records=true), a learning rate that is too high, or a precision "
+            "that is too low"
+        )
+    return norm
+
+
+def add_scaled(target: Gradients, other: Gradients, scale: float) -> Gradients:
+    """The sum target + scale · other, in place."""
+    result: Gradients = []
+    for mine, theirs in zip(target, other, strict=True):
+        if theirs is None:
+            result.append(mine)
+        elif mine is None:
+            result.append(theirs.mul_(scale))
+        else:
+            result.append(mine.add_(theirs, alpha=scale))
+    return result

@@ -1,0 +1,244 @@
+"""`DistillationModule`: one optimizer step over the micro-batches of a step, for any terms and any balance.
+
+Dimension legend: B rows, T tokens, N scored tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from lightning import LightningModule
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from had.batch import TokenBatch
+from had.losses.balance import Balance
+from had.losses.gradients import Gradients, global_norm, require_finite
+from had.losses.term import Term
+from had.models.forward import scored_logits
+
+# Denominators and sizes that are not logged as `num_<count>`; `tokens` itself is.
+_UNLOGGED_COUNTS = ("tokens_", "spans_", "weighted_")
+
+
+class DistillationModule(LightningModule):
+    """A student, the loss terms it is trained with, and how their gradients become one step.
+
+    The batch given to `training_step` is one whole optimizer step: the micro-batches that
+    `had.data.packing.pack` made of its records (`DataLoader(batch_size=None)`). The step divides by the
+    counts of all ranks, so its result does not depend on how the records were split into micro-batches or
+    over ranks.
+
+    Attributes:
+        model: the student.
+        last_step_metrics: the numbers of the last step by column name (update, lr, loss_<term>,
+            grad_norm_<…>, balance, grad_norm_total before clipping, num_<count>, tokens), the same on every
+            rank; logged as `train/<name>`.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        terms: Sequence[Term],
+        balance: Balance,
+        optimizer: Callable[[Iterable[nn.Parameter]], Optimizer],
+        scheduler: Callable[[Optimizer], LRScheduler],
+        max_grad_norm: float = 1.0,
+    ) -> None:
+        """Set up the step.
+
+        Args:
+            model: the student; its parameters are trained in full.
+            terms: the loss terms, with different names.
+            balance: combines the gradients of the terms.
+            optimizer: makes the optimizer from the parameters.
+            scheduler: makes the learning-rate schedule from the optimizer; stepped once per optimizer step.
+            max_grad_norm: the combined gradient is scaled down to this global norm.
+
+        Raises:
+            ValueError: terms with equal names, terms that the balance does not know, or a norm that is not
+                positive.
+        """
+        super().__init__()
+        names = [term.name for term in terms]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"terms: expected at least one term and different names, got {names}")
+        if max_grad_norm <= 0:
+            raise ValueError(f"max_grad_norm: expected > 0, got {max_grad_norm}; use inf for no clipping")
+        self.automatic_optimization = False
+        self.model = model
+        self.terms = {term.name: term for term in terms}
+        self.balance = balance
+        self.groups = balance.groups(names)
+        self.make_optimizer = optimizer
+        self.make_scheduler = scheduler
+        self.max_grad_norm = max_grad_norm
+        self.last_step_metrics: dict[str, float] = {}
+
+    def configure_optimizers(self) -> Any:
+        optimizer = self.make_optimizer(self._trainable())
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": self.make_scheduler(optimizer), "interval": "step"},
+        }
+
+    def training_step(self, batch: list[TokenBatch], batch_idx: int = 0) -> None:
+        """Take one optimizer step."""
+        metrics = self.compute_gradient(batch)
+        metrics = {**self._update(), **metrics}
+        self.last_step_metrics = metrics
+        self.log_dict({f"train/{name}": value for name, value in metrics.items()})
+
+    def compute_gradient(self, batch: Sequence[TokenBatch]) -> dict[str, float]:
+        """Leave the clipped gradient of the whole step in `.grad` and return the metrics of the step.
+
+        Raises:
+            FloatingPointError: a gradient is not finite.
+        """
+        steps = _gather((len(batch), dict(batch[0].counts)))
+        counts = _sum_by_name([counts for _, counts in steps])
+        gradients, sums = self._accumulate(batch, counts, num_forwards=max(length for length, _ in steps))
+        gradient, metrics = self.balance.combine(gradients)
+        norm = self._clip(gradient)
+        for parameter, value in zip(self._trainable(), gradient, strict=True):
+            parameter.grad = value
+        losses = {f"loss_{name}": self._mean(term, sums[name], counts) for name, term in self.terms.items()}
+        nums = {
+            f"num_{k}": v for k, v in counts.items() if k != "tokens" and not k.startswith(_UNLOGGED_COUNTS)
+        }
+        return {**losses, **metrics, "grad_norm_total": norm, **nums, "tokens": counts["tokens"]}
+
+    def _trainable(self) -> list[nn.Parameter]:
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+
+    def _update(self) -> dict[str, float]:
+        """Step the optimizer and its schedule; the update's number (from 1) and its learning rate."""
+        optimizer, scheduler = self.optimizers(), self.lr_schedulers()
+        rate = optimizer.param_groups[0]["lr"]  # type: ignore[union-attr]
+        optimizer.step()  # type: ignore[union-attr]
+        optimizer.zero_grad()  # type: ignore[union-attr]
+        scheduler.step()  # type: ignore[union-attr]
+        return {"update": float(self.trainer.global_step), "lr": rate}
+
+    def _accumulate(
+        self, batches: Sequence[TokenBatch], counts: Mapping[str, float], num_forwards: int
+    ) -> tuple[dict[str, Gradients], dict[str, float]]:
+        """The gradient of each group and the sum of each term, over all micro-batches and ranks.
+
+        Sharded parameters are gathered by collectives inside forward and backward, so every rank must run the
+        same number
+        of both: a rank with fewer micro-batches repeats its last one with weight 0.
+        """
+        parameters = self._trainable()
+        is_sharded = any(isinstance(parameter, DTensor) for parameter in parameters)
+        num_repeats = num_forwards - len(batches) if is_sharded else 0
+        gradients: dict[str, Gradients] = {group: [None] * len(parameters) for group in self.groups}
+        sums: list[dict[str, Tensor]] = []
+        for index, batch in enumerate([*batches, *[batches[-1]] * num_repeats]):
+            logits = self._logits(batch)
+            is_repeat = index >= len(batches)
+            values = {name: term(batch.spans, logits) * (not is_repeat) for name, term in self.terms.items()}
+            sums.append({name: value.detach() for name, value in values.items()})
+            active = [group for group in self.groups if is_sharded or self._has_units(group, batch)]
+            for group in active:
+                loss = self._group_loss(group, values, counts)
+                with _gradients_in(parameters, gradients[group]):
+                    # Not manual_backward: under DDP it would average in each pass, not once per group.
+                    loss.backward(retain_graph=group != active[-1])
+        if not is_sharded:  # the backward pass of sharded parameters has averaged over the ranks already
+            for group in self.groups:
+                _average(parameters, gradients[group])
+        local = {name: float(sum(value[name] for value in sums)) for name in self.terms}
+        return gradients, _sum_by_name(_gather(local))
+
+    def _logits(self, batch: TokenBatch) -> dict[str, Tensor]:
+        """By role, [N, V] logits at the scored tokens; the head runs on scored positions only."""
+        if not batch.spans:  # nothing is scored: one position keeps the ranks in step
+            origin = torch.zeros(1, dtype=torch.long, device=batch.tokens_BT.device)
+            rows_N, sources_N, sizes = origin, origin, {"": 1}
+        else:
+            rows_N = torch.cat([spans.rows_N for spans in batch.spans.values()])
+            sources_N = torch.cat([spans.sources_N for spans in batch.spans.values()])
+            sizes = {role: spans.num_tokens for role, spans in batch.spans.items()}
+        mask_B1TT = batch.attention_mask()
+        logits_NV = scored_logits(
+            self.model,  # type: ignore[arg-type]
+            batch.tokens_BT,
+            batch.positions_BT,
+            mask_B1TT,
+            rows_N,
+            sources_N,
+        )
+        return dict(zip(sizes, logits_NV.split(list(sizes.values())), strict=True))
+
+    def _has_units(self, group: str, batch: TokenBatch) -> bool:
+        return any(self.terms[name].has_units(batch.spans) for name in self.groups[group])
+
+    def _group_loss(self, group: str, values: Mapping[str, Tensor], counts: Mapping[str, float]) -> Tensor:
+        """Σ_t w_t · sum_t / count_t of one micro-batch, times the ranks because gradients are averaged."""
+        parts = []
+        for name, weight in self.groups[group].items():
+            count = counts.get(self.terms[name].count_name, 0.0)
+            parts.append(values[name] * (weight * _num_ranks() / count if count else 0.0))
+        return torch.stack(parts).sum()
+
+    def _mean(self, term: Term, forwarded_sum: float, counts: Mapping[str, float]) -> float:
+        """The reported value of a term; 0 when the step has no unit of it."""
+        count = counts.get(term.count_name, 0.0)
+        return (forwarded_sum + term.skipped_sum(counts)) / count if count else 0.0
+
+    def _clip(self, gradient: Gradients) -> float:
+        """Scale the gradient down to the maximum global norm, in place; the norm before."""
+        norm = require_finite(global_norm(gradient), "the whole step")
+        if norm > self.max_grad_norm:
+            for value in gradient:
+                if value is not None:
+                    value.mul_(self.max_grad_norm / norm)
+        return norm
+
+
+@contextmanager
+def _gradients_in(parameters: Sequence[nn.Parameter], buffer: Gradients) -> Iterator[None]:
+    """Let backward passes accumulate into `buffer`; `.grad` is None outside."""
+    for parameter, value in zip(parameters, buffer, strict=True):
+        parameter.grad = value
+    yield
+    for index, parameter in enumerate(parameters):
+        buffer[index] = parameter.grad
+        parameter.grad = None
+
+
+def _num_ranks() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _gather(value: Any) -> list[Any]:
+    """The value of every rank, in the order of ranks."""
+    if _num_ranks() == 1:
+        return [value]
+    values: list[Any] = [None] * _num_ranks()
+    dist.all_gather_object(values, value)
+    return values
+
+
+def _sum_by_name(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Sums by name over all parts; a name that a part lacks counts as 0."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: sum(part.get(name, 0.0) for part in parts) for name in names}
+
+
+def _average(parameters: Sequence[nn.Parameter], buffer: Gradients) -> None:
+    """Average a gradient over the ranks, in place; a rank without one contributes zeros."""
+    if _num_ranks() == 1:
+        return
+    for index, parameter in enumerate(parameters):
+        value = buffer[index]
+        value = torch.zeros_like(parameter) if value is None else value
+        dist.all_reduce(value)
+        buffer[index] = value.div_(_num_ranks())
