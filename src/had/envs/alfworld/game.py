@@ -17,6 +17,7 @@ Facts = dict[str, list[tuple[str, ...]]]
 _ATOM = re.compile(r"\(([^()]+)\)")
 _TYPED_NAME = re.compile(r"(\S+)\s+-\s+(\w+)")
 _GOAL_SENTENCE = re.compile(r'Your task is to:\s*((?:[^"\\]|\\.)*)"')
+_TEMPLATE = re.compile(r'action (\w+) \{\s*template :: "([^"]*)"')
 _APPLIANCE_ACTIONS = ("cleanobject", "heatobject", "coolobject")
 
 # The predicates of the goals that ALFWorld's goal library writes, sorted; every other goal is refused.
@@ -26,17 +27,15 @@ _PREPARE = {
     flag: tuple(sorted((*_PLACE, ability, flag)))
     for ability, flag in (("cleanable", "isclean"), ("heatable", "ishot"), ("coolable", "iscool"))
 }
-_LIGHT = tuple(
-    sorted(
-        ("objecttype", "toggleable", "istoggled", "receptacleatlocation", "atlocation", "inreceptacle")
-        + ("objecttype", "holds")
-    )
+_LIGHT = (
+    *("atlocation", "holds", "inreceptacle", "istoggled", "objecttype", "objecttype"),
+    *("receptacleatlocation", "toggleable"),
 )
 
 
 @dataclass(frozen=True)
 class PlaceGoal:
-    """`count` different objects of a type are in one receptacle of a type, each with `flag` (isclean, ishot, iscool)."""
+    """`count` different objects of a type are in one receptacle of a type, each with `flag` (ishot…)."""
 
     object_type: str
     receptacle_type: str
@@ -67,6 +66,7 @@ class Game:
         goal_sentence: the template goal, without "Your task is to:".
         names: entity id -> the name the player reads, such as "mug 1".
         appliances: action name -> receptacle types at which the domain allows it.
+        templates: action name -> the template of its command, such as "take {o} from {r}".
         walkthrough: commands that win.
     """
 
@@ -77,6 +77,7 @@ class Game:
     goal_sentence: str
     names: dict[str, str]
     appliances: dict[str, frozenset[str]]
+    templates: dict[str, str]
     walkthrough: tuple[str, ...]
 
 
@@ -84,7 +85,7 @@ def read_game(path: str | Path) -> Game:
     """Read a game file.
 
     Raises:
-        EnvFailure: the file is missing or is not a game of this format; the message names the file and the fault.
+        EnvFailure: the file is missing or no game of this format; the message names the file and the fault.
     """
     return parse_game(read_game_data(path), str(path))
 
@@ -121,18 +122,20 @@ def parse_game(data: dict[str, object], path: str) -> Game:
         predicate, *arguments = atom.split()
         if predicate != "=":
             facts.setdefault(predicate, []).append(tuple(arguments))
-    if len(facts.get("atlocation", ())) != 1:
-        raise EnvFailure(f"{path}: expected one initial (atLocation agent place), got {facts.get('atlocation')}")
-    sentence = find_goal_sentence(str(data["grammar"]), path)
+    starts = facts.get("atlocation", [])
+    if len(starts) != 1:
+        raise EnvFailure(f"{path}: expected one initial (atLocation agent place), got {starts}")
+    grammar = str(data["grammar"])
     walkthrough = data.get("walkthrough") or ()
     return Game(
         path=path,
         types=dict(_TYPED_NAME.findall(objects)),
         facts=facts,
         goal=_parse_goal(goal, path),
-        goal_sentence=sentence,
+        goal_sentence=find_goal_sentence(grammar, path),
         names=name_entities({argument for rows in facts.values() for row in rows for argument in row}),
         appliances=_find_appliances(str(data["pddl_domain"])),
+        templates=dict(_TEMPLATE.findall(grammar)),
         walkthrough=tuple(walkthrough) if isinstance(walkthrough, list) else (),
     )
 
@@ -175,9 +178,10 @@ def _split_problem(problem: str, path: str) -> tuple[str, str, str]:
     problem = re.sub(r";[^\n]*", "", problem)
     at_objects, at_init, at_goal = (problem.find(word) for word in ("(:objects", "(:init", "(:goal"))
     if not 0 <= at_objects < at_init < at_goal:
-        raise EnvFailure(f"{path}: the PDDL problem lacks (:objects …), (:init …) and (:goal …) in this order")
-    if problem.count("(") != problem.count(")"):
-        raise EnvFailure(f"{path}: the PDDL problem has {problem.count('(')} '(' and {problem.count(')')} ')'")
+        raise EnvFailure(f"{path}: the PDDL problem has no (:objects …), (:init …), (:goal …) in this order")
+    num_opened, num_closed = problem.count("("), problem.count(")")
+    if num_opened != num_closed:
+        raise EnvFailure(f"{path}: the PDDL problem has {num_opened} '(' but {num_closed} ')'")
     return problem[at_objects + len("(:objects") : at_init], problem[at_init:at_goal], problem[at_goal:]
 
 

@@ -1,0 +1,163 @@
+"""`TextWorldEnv`: the same games in the real TextWorld engine, to which the native simulator is held.
+
+The engine is used as it is, except for two costs that do not change its answers: it translates PDDL to SAS four
+times per episode (here once per game), and it derives every command's text anew at every step (here once per game
+and operator). One engine object serves all games, because each new one loads its own copy of a shared library and
+never gives it back (2.2 MB a game). Not thread-safe: the translator swaps sys.stdout, sys.argv, module globals.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import fast_downward
+from alfworld.agents.utils.misc import Demangler
+from textworld.core import EnvInfos
+from textworld.envs.pddl import PddlEnv
+from textworld.logic import Signature
+
+from had.envs.alfworld.game import parse_game, read_game_data
+from had.envs.alfworld.wording import NOTHING_HAPPENS
+from had.envs.base import EnvFailure
+from had.records import Effect, EnvState, EnvStep, Task
+
+# A translated game takes about 2 MB; enough for the games that one worker plays again within a round.
+_MAX_TRANSLATIONS = 16
+
+
+class _Engine(PddlEnv):
+    """The stock engine with the players' names of the entities and with remembered command texts."""
+
+    def load(self, filename_or_data: Any) -> None:
+        super().load(filename_or_data)
+        demangler = Demangler(game_infos=self._entity_infos)
+        for info in self._entity_infos.values():
+            info.name = demangler.demangle_alfred_name(info.id)
+        self._command_by_operator: dict[int, str] = {}
+
+    def _gather_infos(self) -> None:
+        state = self._pddl_state
+        self.state["won"] = state.check_goal()
+        self.state["lost"] = False
+        self.state["_valid_actions"] = actions = state.all_applicable_actions()
+        self.state["_valid_commands"] = commands = [self._command(action) for action in actions]
+        self.state["admissible_commands"] = sorted(set(commands))
+
+    def _command(self, action: Any) -> str:
+        """The text of a command; what it depends on (names, standing places) never changes in a game."""
+        text = self._command_by_operator.get(action.id)
+        if text is None:
+            infos = self._entity_infos
+            context = {
+                "state": self._pddl_state,
+                "facts": [],
+                "variables": {slot.name: infos[entity.name] for slot, entity in action.mapping.items()},
+                "mapping": action.mapping,
+                "entity_infos": infos,
+            }
+            action.command_template = self._logic.grammar.derive(action.command_template, context)
+            text = action.format_command({identity: info.name for identity, info in infos.items()})
+            self._command_by_operator[action.id] = text
+        return text
+
+    def rows(self, predicate: str, *types: str) -> list[tuple[str, ...]]:
+        """The argument ids of a predicate's facts, in the engine's order."""
+        facts = sorted(self._pddl_state.facts_with_signature(Signature(predicate, types)))
+        return [tuple(argument.name for argument in fact.arguments) for fact in facts]
+
+    def name(self, identity: str) -> str:
+        """The name that the player reads."""
+        return str(self._entity_infos[identity].name)
+
+
+class _Translations:
+    """Remembers PDDL->SAS translations; the planner's own one is not made, for nobody asks for a plan."""
+
+    def __init__(self) -> None:
+        self._translate = fast_downward.pddl2sas
+        self._by_game: OrderedDict[tuple[str, str], Any] = OrderedDict()
+
+    def __call__(self, domain: str, problem: str, verbose: bool = False, optimize: bool = False) -> Any:
+        key = (domain, problem)
+        if key not in self._by_game:
+            self._by_game[key] = self._translate(domain, problem, verbose=verbose)
+        self._by_game.move_to_end(key)
+        while len(self._by_game) > _MAX_TRANSLATIONS:
+            self._by_game.popitem(last=False)
+        return self._by_game[key]
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Within this block the engine translates through this object."""
+        fast_downward.pddl2sas = self
+        try:
+            yield
+        finally:
+            fast_downward.pddl2sas = self._translate
+
+
+class TextWorldEnv:
+    """A `TextEnv` over game files, played by the TextWorld engine."""
+
+    def __init__(self) -> None:
+        self._engine = _Engine(EnvInfos(admissible_commands=True, won=True))
+        self._translations = _Translations()
+        self._step: EnvStep | None = None
+
+    def reset(self, task: Task) -> EnvStep:
+        data = read_game_data(task.source)
+        parse_game(data, task.source)  # the same complaints about a malformed file as the native simulator
+        try:
+            with self._translations.in_use():
+                self._engine.load(data)
+                state = self._engine.reset()
+        except (Exception, SystemExit) as error:  # the translator ends the process on a fault in the PDDL
+            fault = f"{type(error).__name__}: {error}"
+            raise EnvFailure(f"TextWorld cannot start {task.source}: {fault}") from error
+        standing = self._engine.rows("receptacleatlocation", "receptacle", "location")
+        start = self._engine.rows("atlocation", "agent", "location")[0][1]
+        here = [self._engine.name(receptacle) for receptacle, location in standing if location == start]
+        self._places = tuple(self._engine.name(receptacle) for receptacle, _ in standing)
+        room = state.feedback.split("\n\n", 1)[1].rpartition("\n\n")[0]
+        self._step = self._answer(state, room, Effect.CHANGED, here[0] if here else None)
+        return self._step
+
+    def step(self, command: str) -> EnvStep:
+        before = self._step
+        if before is None:
+            raise EnvFailure("step() was called before reset(): start a task first")
+        try:
+            state, _, _ = self._engine.step(command)
+        except Exception as error:
+            raise EnvFailure(f"TextWorld failed at {command!r}: {type(error).__name__}: {error}") from error
+        is_refused = state.feedback == NOTHING_HAPPENS
+        place = before.state.location
+        if command.strip().startswith("go to ") and not is_refused:
+            place = command.strip().removeprefix("go to ")
+        after = self._answer(state, state.feedback, Effect.NO_EFFECT, place)
+        if not is_refused:
+            is_changed = (after.commands, after.state) != (before.commands, before.state)
+            after = replace(after, effect=Effect.CHANGED if is_changed else Effect.INFORMATIONAL)
+        self._step = after
+        return after
+
+    def close(self) -> None:
+        self._step = None
+
+    def _answer(self, state: Any, observation: str, effect: Effect, place: str | None) -> EnvStep:
+        held = tuple(self._engine.name(item) for _, item in self._engine.rows("holds", "agent", "object"))
+        is_won = bool(state["won"])
+        return EnvStep(
+            observation=observation,
+            commands=tuple(state["admissible_commands"]),
+            state=EnvState(place, held, self._places),
+            effect=effect,
+            reward=float(is_won),
+            score=100.0 * is_won,
+            is_done=is_won,
+            is_won=is_won,
+        )
