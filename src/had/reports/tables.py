@@ -33,7 +33,8 @@ METRICS = (
 """All metrics in the order of the tables."""
 
 MAIN_METRICS = ("sr", "score", "turns_success", "hu", "prevention", "recovery")
-_IN_OWN_UNITS = ("score", "reward", "turns_success", "num_failed")
+_IN_OWN_UNITS = ("score", "reward", "turns_success")
+_DIGITS = {"reward": 2, "num_failed": 0}
 NONE = "–"
 
 
@@ -148,8 +149,6 @@ def format_estimate(name: str, estimate: Estimate) -> str:
     """`12.5 [8.1, 18.9] n=128`; a dash where there is no case."""
     if estimate.value is None:
         return f"{NONE} n={estimate.count}"
-    if name == "num_failed":
-        return f"{estimate.value:.0f} n={estimate.count}"
     return f"{_number(name, estimate.value)}{_limits(name, estimate)} n={estimate.count}"
 
 
@@ -162,7 +161,7 @@ def format_change(name: str, change: Estimate) -> str:
 
 def is_share(name: str) -> bool:
     """The metric is a fraction, printed in per cent."""
-    return name not in _IN_OWN_UNITS
+    return name not in _IN_OWN_UNITS and not name.startswith("num_")
 
 
 def _limits(name: str, estimate: Estimate, sign: str = "") -> str:
@@ -172,7 +171,7 @@ def _limits(name: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def _number(name: str, value: float, sign: str = "") -> str:
-    digits = 2 if name == "reward" else 1
+    digits = _DIGITS.get(name, 1)
     scaled = round(100 * value if is_share(name) else value, digits) + 0.0  # no "-0.0"
     return f"{scaled:{sign}.{digits}f}"
 
