@@ -7,8 +7,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,45 +30,51 @@ class GameCache:
     preset: Preset
     seed: int
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where the games are; its name holds everything that decides about their bytes."""
         key = json.dumps([asdict(self.preset), version("alfworld")], sort_keys=True)
         digest = hashlib.sha256(key.encode()).hexdigest()[:8]
         return self.root / f"{self.preset.name}-{self.seed}-v{FORMAT}-{digest}"
 
-    def has_shard(self, split: str, number: int) -> bool:
-        return self._read_shard(split, number) is not None
+    def read_shard(self, split: str, number: int) -> tuple[Task, ...] | None:
+        """The tasks of a shard; None when it is missing, or when one of its files is missing or cut short."""
+        folder = self._shard(split, number)
+        try:
+            rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+            sizes = [(folder / row["file"]).stat().st_size for row in rows]
+        except (OSError, ValueError):
+            return None
+        if len(rows) != SHARD_SIZE or sizes != [row["bytes"] for row in rows]:
+            return None
+        return tuple(
+            Task(row["id"], split, row["type"], row["goal"], str(folder / row["file"])) for row in rows
+        )
 
-    def load(self, split: str, count: int) -> Iterator[Task]:
-        """The first `count` tasks of a split; shards that are missing or broken are made."""
-        for number in range(num_shards(count)):
-            rows = self._read_shard(split, number)
-            if rows is None:
-                self.make_shard(split, number)
-                rows = self._read_shard(split, number)
-                assert rows is not None, f"{self._shard(split, number)} was made but cannot be read"
-            for row in rows[: count - number * SHARD_SIZE]:
-                source = self._shard(split, number) / row["file"]
-                yield Task(row["id"], split, row["type"], row["goal"], str(source))
+    def make_shard(self, split: str, number: int) -> tuple[Task, ...]:
+        """Make a shard in a temporary folder and move it into place; several processes may do so at once.
 
-    def make_shard(self, split: str, number: int) -> None:
-        """Make a shard in a temporary folder and move it into place; several processes may do so at once."""
+        Raises:
+            OSError: the folder cannot be written.
+        """
         final = self._shard(split, number)
         final.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
         try:
             self._write_shard(temporary, split, number)
-            if final.exists() and not self.has_shard(split, number):
+            if self.read_shard(split, number) is None:
                 shutil.rmtree(final, ignore_errors=True)
             try:
                 os.rename(temporary, final)
             except OSError:
-                # Another process was faster; its games are the same bytes.
-                if not self.has_shard(split, number):
+                # Another process was faster: its games are the same bytes.
+                if self.read_shard(split, number) is None:
                     raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+        tasks = self.read_shard(split, number)
+        assert tasks is not None, f"{final} was made but cannot be read"
+        return tasks
 
     def _write_shard(self, folder: Path, split: str, number: int) -> None:
         rows = []
@@ -80,36 +86,12 @@ class GameCache:
             (place / "game.tw-pddl").write_text(text, encoding="utf-8")
             details = {"task_type": game.type, "scene": {"floor_plan": f"FloorPlan{game.floor_plan}"}}
             (place / "traj_data.json").write_text(json.dumps(details), encoding="utf-8")
-            rows.append(
-                {
-                    "id": game.id,
-                    "type": game.type,
-                    "goal": game.goal,
-                    "file": f"{index:05d}/game.tw-pddl",
-                    "bytes": len(text),
-                }
-            )
+            row = {"id": game.id, "type": game.type, "goal": game.goal}
+            rows.append(row | {"file": f"{index:05d}/game.tw-pddl", "bytes": len(text)})
         (folder / _INDEX).write_text(json.dumps(rows, indent=1), encoding="utf-8")
-
-    def _read_shard(self, split: str, number: int) -> list[dict[str, str]] | None:
-        """The index of a whole shard; None when it is missing or a file of it is missing or cut short."""
-        folder = self._shard(split, number)
-        try:
-            rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-            is_whole = len(rows) == SHARD_SIZE and all(
-                (folder / row["file"]).stat().st_size == row["bytes"] for row in rows
-            )
-        except (OSError, ValueError):
-            return None
-        return rows if is_whole else None
 
     def _shard(self, split: str, number: int) -> Path:
         return self.folder / split / f"{number * SHARD_SIZE:05d}"
-
-
-def num_shards(count: int) -> int:
-    """How many shards hold `count` games."""
-    return -(-count // SHARD_SIZE)
 
 
 def default_root() -> Path:

@@ -12,7 +12,8 @@ class Preset:
     Attributes:
         name: part of task ids and of the cache folder's name.
         min_places, max_places: receptacles kept of the floor plan; those that the task needs always stay.
-        min_objects, max_objects: objects that can be picked up, the task's own included.
+        min_objects, max_objects: objects, the task's own and a lamp included; fewer where there is no usual
+            spot for more.
         max_copies: objects of one type.
     """
 

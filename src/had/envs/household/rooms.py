@@ -73,8 +73,7 @@ def _add_other_things(layout: _Layout, plan: FloorPlan, goal: Goal, preset: Pres
         layout.add(LAMP)
     others = [kind for kind in plan.object_types if found_in(kind) and kind not in (LAMP, goal.object_type)]
     rng.shuffle(others)
-    num_things = len(layout.things) + rng.randint(preset.min_objects, preset.max_objects)
-    num_things -= sum(thing.type == goal.object_type or thing.type == LAMP for thing in layout.things)
+    num_things = rng.randint(preset.min_objects, preset.max_objects)
     for kind in others:
         num_copies = 1 if kind in SINGLE else rng.randint(1, preset.max_copies)
         for _ in range(min(num_copies, num_things - len(layout.things))):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from had.envs.household.cache import SHARD_SIZE, GameCache, default_root, num_shards
+from had.envs.household.cache import SHARD_SIZE, GameCache, default_root
 from had.envs.household.preset import Preset, find_preset
 from had.records import Task
 
@@ -58,18 +59,17 @@ class HouseholdTasks:
         if split not in self._counts:
             raise ValueError(f"unknown household split {split!r}; known: {', '.join(self._counts)}")
         if split not in self._tasks:
-            self._make_missing(split)
-            self._tasks[split] = tuple(self._cache.load(split, self._counts[split]))
+            self._tasks[split] = self._load(split, self._counts[split])
         return self._tasks[split]
 
-    def _make_missing(self, split: str) -> None:
-        shards = range(num_shards(self._counts[split]))
-        missing = [number for number in shards if not self._cache.has_shard(split, number)]
-        if not missing:
-            return
-        columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, transient=True) as progress:
-            bar = progress.add_task(f"making {split} games", total=len(missing) * SHARD_SIZE)
-            for number in missing:
-                self._cache.make_shard(split, number)
-                progress.advance(bar, SHARD_SIZE)
+    def _load(self, split: str, count: int) -> tuple[Task, ...]:
+        shards = [self._cache.read_shard(split, number) for number in range(-(-count // SHARD_SIZE))]
+        missing = [number for number, shard in enumerate(shards) if shard is None]
+        if missing:
+            columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+            with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+                bar = progress.add_task(f"making {split} games", total=len(missing) * SHARD_SIZE)
+                for number in missing:
+                    shards[number] = self._cache.make_shard(split, number)
+                    progress.advance(bar, SHARD_SIZE)
+        return tuple(task for shard in shards for task in shard or ())[:count]
