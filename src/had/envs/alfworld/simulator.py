@@ -34,8 +34,9 @@ class NativeEnv:
             found = game.templates.get(action)
             if found != template:
                 raise EnvFailure(
-                    f"{game.path}: the command of {action} is {found!r}, expected {template!r}: data of an older "
-                    "ALFWorld? Get the present ones with `alfworld-download --force`, or use env.backend=textworld"
+                    f"{game.path}: the command of {action} is {found!r}, expected {template!r}. Are these "
+                    "data of an older ALFWorld? Get new ones (`alfworld-download --force`), or use "
+                    "env.backend=textworld"
                 )
         self._world = World(game)
         self._now = Situation.start(self._world)

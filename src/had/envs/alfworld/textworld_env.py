@@ -1,9 +1,10 @@
 """`TextWorldEnv`: the same games in the real TextWorld engine, to which the native simulator is held.
 
-The engine is used as it is, except for two costs that do not change its answers: it translates PDDL to SAS four
-times per episode (here once per game), and it derives every command's text anew at every step (here once per game
-and operator). One engine object serves all games, because each new one loads its own copy of a shared library and
-never gives it back (2.2 MB a game). Not thread-safe: the translator swaps sys.stdout, sys.argv, module globals.
+The engine is used as it is, except for two costs that do not change its answers: it translates PDDL to SAS
+four times per episode (here once per game), and it derives every command's text anew at every step (here
+once per game and operator). One engine object serves all games, because each new one loads its own copy of a
+shared library and never gives it back (2.2 MB a game). Not thread-safe: the translator swaps sys.stdout,
+sys.argv and module globals.
 """
 
 from __future__ import annotations
