@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from episode_maker import episode, random_episodes
 
-from had.metrics.bootstrap import mean_interval, paired_difference, task_weights
+from had.metrics.bootstrap import mean_interval, paired_changes, task_weights
 from had.metrics.counts import ratio
 from had.metrics.functional import evaluate_metrics, paired_differences
 from had.metrics.intervals import Estimate, wilson
@@ -56,16 +56,16 @@ def test_pairs_narrow_the_difference():
     rng = random.Random(2)
     before = {f"task/{i}": rng.gauss(0.0, 10.0) for i in range(100)}
     after = {task: value + 1.0 + rng.gauss(0.0, 0.1) for task, value in before.items()}
-    change = paired_difference(rows(before), rows(after), mean)
+    change = paired_changes(rows(before), rows(after), {"mean": mean})["mean"]
     assert change.value == pytest.approx(1.0, abs=0.05)
     assert change.high - change.low < 0.1
     assert change.count == 100
 
 
 def test_only_shared_tasks_are_compared():
-    change = paired_difference(rows({"a": 1.0, "b": 9.0}), rows({"a": 2.0, "c": 7.0}), mean)
+    change = paired_changes(rows({"a": 1.0, "b": 9.0}), rows({"a": 2.0, "c": 7.0}), {"mean": mean})["mean"]
     assert change == Estimate(1.0, 1.0, 1.0, 1)
-    assert paired_difference(rows({"a": 1.0}), rows({"b": 1.0}), mean) == Estimate()
+    assert paired_changes(rows({"a": 1.0}), rows({"b": 1.0}), {"mean": mean}) == {"mean": Estimate()}
 
 
 def test_paired_interval_of_success_agrees_with_the_closed_form():

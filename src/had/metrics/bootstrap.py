@@ -82,24 +82,29 @@ def mean_interval(values: Mapping[str, float]) -> Estimate:
     return replicated_sums(rows, 2).estimate(lambda sums: ratio(sums[..., 0], sums[..., 1]), len(values))
 
 
-def paired_difference(
-    before: Sequence[tuple[str, FloatArray]], after: Sequence[tuple[str, FloatArray]], statistic: Statistic
-) -> Estimate:
+def paired_changes(
+    before: Sequence[tuple[str, FloatArray]],
+    after: Sequence[tuple[str, FloatArray]],
+    statistics: Mapping[str, Statistic],
+) -> dict[str, Estimate]:
     """statistic(after) − statistic(before) over the tasks that both have, resampled as pairs.
 
     Args:
         before: rows of (task id, [D] counts); a task may have several.
         after: the same of the other side.
-        statistic: from summed counts to the number that is compared.
+        statistics: by name, from summed counts to the number that is compared.
 
     Returns:
-        The difference; `count` is the number of shared tasks.
+        The differences by name; `count` is the number of shared tasks.
     """
     shared = {task_id for task_id, _ in before} & {task_id for task_id, _ in after}
     if not shared:
-        return Estimate()
+        return {name: Estimate() for name in statistics}
     num_counts = len(before[0][1])
-    sums = [replicated_sums([r for r in rows if r[0] in shared], num_counts) for rows in (before, after)]
-    value = float(statistic(sums[1].sums_D)) - float(statistic(sums[0].sums_D))
-    replicates = statistic(sums[1].replicates_RD) - statistic(sums[0].replicates_RD)
-    return percentile_estimate(value, replicates, len(shared))
+    old, new = (replicated_sums([r for r in rows if r[0] in shared], num_counts) for rows in (before, after))
+    changes = {}
+    for name, statistic in statistics.items():
+        value = float(statistic(new.sums_D)) - float(statistic(old.sums_D))
+        replicates_R = statistic(new.replicates_RD) - statistic(old.replicates_RD)
+        changes[name] = percentile_estimate(value, replicates_R, len(shared))
+    return changes

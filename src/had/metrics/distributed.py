@@ -18,7 +18,7 @@ from torchmetrics import Metric
 from had.metrics import disagreement, harness_utilization, stall, success
 from had.metrics.bootstrap import NUM_REPLICATES, ReplicatedSums, replicated_sums
 from had.metrics.counts import FloatArray, as_vector
-from had.metrics.functional import Metrics, success_rows, utilization_rows
+from had.metrics.functional import Metrics, task_rows
 from had.metrics.intervals import Estimate
 from had.records import Episode, Record
 
@@ -67,7 +67,7 @@ class SuccessMetric(_SumMetric):
 
     def update(self, episodes: Sequence[Episode]) -> None:
         """Add finished episodes of this rank; an empty list is fine."""
-        self._add(replicated_sums(success_rows(episodes), success.NUM_COUNTS))
+        self._add(replicated_sums(task_rows(episodes, success.count_success), success.NUM_COUNTS))
 
     def compute(self) -> Metrics:
         return _as_metrics(success.success_estimates(self._sums()))
@@ -81,7 +81,8 @@ class HarnessUtilization(_SumMetric):
 
     def update(self, episodes: Sequence[Episode]) -> None:
         """Add finished episodes of this rank; an empty list is fine."""
-        self._add(replicated_sums(utilization_rows(episodes), harness_utilization.NUM_COUNTS))
+        rows = task_rows(episodes, harness_utilization.count_utilization)
+        self._add(replicated_sums(rows, harness_utilization.NUM_COUNTS))
 
     def compute(self) -> Metrics:
         return _as_metrics(harness_utilization.utilization_estimates(self._sums()))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from had.metrics import harness_utilization, stall, success
-from had.metrics.bootstrap import Statistic, paired_difference, replicated_sums
+from had.metrics.bootstrap import Statistic, paired_changes, replicated_sums
 from had.metrics.counts import FloatArray, as_vector
 from had.metrics.harness_utilization import count_utilization, utilization_estimates
 from had.metrics.intervals import Estimate, mean_of, wilson
@@ -15,6 +15,13 @@ from had.records import Episode
 
 Metrics = dict[str, dict[str, float | None]]
 """{metric: {"value", "low", "high", "count"}}; shares are fractions."""
+
+Counter = Callable[[Sequence[Episode]], object]
+_FAMILIES: tuple[tuple[Counter, dict[str, Statistic]], ...] = (
+    (count_success, success.STATISTICS),
+    (count_utilization, harness_utilization.STATISTICS),
+    (count_stalls, stall.STATISTICS),
+)
 
 
 def evaluate_metrics(episodes: Sequence[Episode]) -> Metrics:
@@ -47,32 +54,20 @@ def paired_differences(before: Sequence[Episode], after: Sequence[Episode]) -> M
     """
     differences: dict[str, Estimate] = {}
     for count, statistics in _FAMILIES:
-        rows = [[(e.task.id, as_vector(count([e]))) for e in episodes] for episodes in (before, after)]
-        for name, statistic in statistics.items():
-            differences[name] = paired_difference(rows[0], rows[1], statistic)
+        differences |= paired_changes(task_rows(before, count), task_rows(after, count), statistics)
     return {name: estimate.as_dict() for name, estimate in differences.items()}
 
 
-_FAMILIES: tuple[tuple[Callable[[Sequence[Episode]], object], dict[str, Statistic]], ...] = (
-    (count_success, success.STATISTICS),
-    (count_utilization, harness_utilization.STATISTICS),
-    (count_stalls, stall.STATISTICS),
-)
+def task_rows(episodes: Iterable[Episode], count: Counter) -> list[tuple[str, FloatArray]]:
+    """(task id, counts) of each episode, for resampling."""
+    return [(episode.task.id, as_vector(count([episode]))) for episode in episodes]
 
 
 def _estimates(episodes: Sequence[Episode]) -> dict[str, Estimate]:
+    successes = replicated_sums(task_rows(episodes, count_success), success.NUM_COUNTS)
+    utilization = replicated_sums(task_rows(episodes, count_utilization), harness_utilization.NUM_COUNTS)
     return {
-        **success_estimates(replicated_sums(success_rows(episodes), success.NUM_COUNTS)),
-        **utilization_estimates(replicated_sums(utilization_rows(episodes), harness_utilization.NUM_COUNTS)),
+        **success_estimates(successes),
+        **utilization_estimates(utilization),
         **stall_estimates(as_vector(count_stalls(episodes))),
     }
-
-
-def success_rows(episodes: Sequence[Episode]) -> list[tuple[str, FloatArray]]:
-    """(task id, counts) of each episode, for resampling."""
-    return [(e.task.id, as_vector(count_success([e]))) for e in episodes]
-
-
-def utilization_rows(episodes: Sequence[Episode]) -> list[tuple[str, FloatArray]]:
-    """(task id, counts) of each episode, for resampling."""
-    return [(e.task.id, as_vector(count_utilization([e]))) for e in episodes]

@@ -63,7 +63,7 @@ def difference(before: Estimate, after: Estimate) -> Estimate:
 
     low = d − sqrt((a − a_low)² + (b_high − b)²), high = d + sqrt((a_high − a)² + (b − b_low)²). It takes the
     two as independent, so on the same tasks it is usually too wide; with the episodes at hand use
-    `bootstrap.paired_difference`. `count` is the smaller of the two.
+    `bootstrap.paired_changes`. `count` is the smaller of the two.
     """
     if before.value is None or after.value is None:
         return Estimate()
