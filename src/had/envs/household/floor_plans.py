@@ -61,14 +61,12 @@ class FloorPlan:
 
     Attributes:
         number: 1-30 kitchens, 201-230 living rooms, 301-330 bedrooms, 401-430 bathrooms.
-        kind: `Kitchen`, `LivingRoom`, `Bedroom` or `Bathroom`.
         places: the receptacles, sorted by id.
         object_types: what is found in the room, sorted.
         free_locations: where an agent can stand without facing a place.
     """
 
     number: int
-    kind: str
     places: tuple[Place, ...]
     object_types: tuple[str, ...]
     free_locations: tuple[str, ...]
@@ -99,10 +97,8 @@ def load_floor_plan(number: int) -> FloorPlan:
     free = [location for location in free if location not in used]
     places += _unlisted_places(sorted(types), {place.type for place in places}, points, free)
     used = {place.location for place in places}
-    kind = next(kind for kind, numbers in constants.SCENE_TYPE.items() if number in numbers)
     return FloorPlan(
         number,
-        kind,
         tuple(sorted(places, key=lambda place: place.id)),
         tuple(sorted(types)),
         tuple(location for location in free if location not in used),
