@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from lightning import LightningModule
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
@@ -20,6 +19,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from had.batch import TokenBatch
 from had.losses.balance import Balance
 from had.losses.gradients import Gradients, global_norm, require_finite
+from had.losses.ranks import average, gather, num_ranks, sum_by_name
 from had.losses.term import Term
 from had.models.forward import scored_logits
 
@@ -101,8 +101,8 @@ class DistillationModule(LightningModule):
         Raises:
             FloatingPointError: a gradient is not finite.
         """
-        steps = _gather((len(batch), dict(batch[0].counts)))
-        counts = _sum_by_name([counts for _, counts in steps])
+        steps = gather((len(batch), dict(batch[0].counts)))
+        counts = sum_by_name([counts for _, counts in steps])
         gradients, sums = self._accumulate(batch, counts, num_forwards=max(length for length, _ in steps))
         gradient, metrics = self.balance.combine(gradients)
         norm = self._clip(gradient)
@@ -132,18 +132,17 @@ class DistillationModule(LightningModule):
         """The gradient of each group and the sum of each term, over all micro-batches and ranks.
 
         Sharded parameters are gathered by collectives inside forward and backward, so every rank must run the
-        same number
-        of both: a rank with fewer micro-batches repeats its last one with weight 0.
+        same number of both: a rank with fewer micro-batches repeats its last one with weight 0.
         """
         parameters = self._trainable()
         is_sharded = any(isinstance(parameter, DTensor) for parameter in parameters)
-        num_repeats = num_forwards - len(batches) if is_sharded else 0
         gradients: dict[str, Gradients] = {group: [None] * len(parameters) for group in self.groups}
         sums: list[dict[str, Tensor]] = []
-        for index, batch in enumerate([*batches, *[batches[-1]] * num_repeats]):
+        for index in range(num_forwards if is_sharded else len(batches)):
+            batch = batches[min(index, len(batches) - 1)]
             logits = self._logits(batch)
-            is_repeat = index >= len(batches)
-            values = {name: term(batch.spans, logits) * (not is_repeat) for name, term in self.terms.items()}
+            is_first_use = index < len(batches)
+            values = {name: term(batch.spans, logits) * is_first_use for name, term in self.terms.items()}
             sums.append({name: value.detach() for name, value in values.items()})
             active = [group for group in self.groups if is_sharded or self._has_units(group, batch)]
             for group in active:
@@ -152,10 +151,9 @@ class DistillationModule(LightningModule):
                     # Not manual_backward: under DDP it would average in each pass, not once per group.
                     loss.backward(retain_graph=group != active[-1])
         if not is_sharded:  # the backward pass of sharded parameters has averaged over the ranks already
-            for group in self.groups:
-                _average(parameters, gradients[group])
+            gradients = {group: average(gradient, parameters) for group, gradient in gradients.items()}
         local = {name: float(sum(value[name] for value in sums)) for name in self.terms}
-        return gradients, _sum_by_name(_gather(local))
+        return gradients, sum_by_name(gather(local))
 
     def _logits(self, batch: TokenBatch) -> dict[str, Tensor]:
         """By role, [N, V] logits at the scored tokens; the head runs on scored positions only."""
@@ -185,7 +183,7 @@ class DistillationModule(LightningModule):
         parts = []
         for name, weight in self.groups[group].items():
             count = counts.get(self.terms[name].count_name, 0.0)
-            parts.append(values[name] * (weight * _num_ranks() / count if count else 0.0))
+            parts.append(values[name] * (weight * num_ranks() / count if count else 0.0))
         return torch.stack(parts).sum()
 
     def _mean(self, term: Term, forwarded_sum: float, counts: Mapping[str, float]) -> float:
@@ -212,33 +210,3 @@ def _gradients_in(parameters: Sequence[nn.Parameter], buffer: Gradients) -> Iter
     for index, parameter in enumerate(parameters):
         buffer[index] = parameter.grad
         parameter.grad = None
-
-
-def _num_ranks() -> int:
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def _gather(value: Any) -> list[Any]:
-    """The value of every rank, in the order of ranks."""
-    if _num_ranks() == 1:
-        return [value]
-    values: list[Any] = [None] * _num_ranks()
-    dist.all_gather_object(values, value)
-    return values
-
-
-def _sum_by_name(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Sums by name over all parts; a name that a part lacks counts as 0."""
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: sum(part.get(name, 0.0) for part in parts) for name in names}
-
-
-def _average(parameters: Sequence[nn.Parameter], buffer: Gradients) -> None:
-    """Average a gradient over the ranks, in place; a rank without one contributes zeros."""
-    if _num_ranks() == 1:
-        return
-    for index, parameter in enumerate(parameters):
-        value = buffer[index]
-        value = torch.zeros_like(parameter) if value is None else value
-        dist.all_reduce(value)
-        buffer[index] = value.div_(_num_ranks())
