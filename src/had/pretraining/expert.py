@@ -17,8 +17,8 @@ Prior = Mapping[str, Mapping[str, float]]  # object type -> place type -> expect
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 TREATED = {"clean": "clean", "heat": "hot", "cool": "cool"}
-_SEEN = re.compile(r"\ban? ([a-z]+ \d+)")
-_HIDDEN = re.compile(r"The ([a-z]+ \d+) is closed")
+_CONTENTS = re.compile(r"(?:On the ([a-z]+ \d+)|The ([a-z]+ \d+) is open\. In it), you see ([^.]*)\.")
+_OBJECT = re.compile(r"\ban? ([a-z]+ \d+)")
 
 
 def type_of(name: str) -> str:
@@ -82,14 +82,14 @@ class Expert:
         assert before is not None, "start() comes first"
         if command is None or step.effect is Effect.NO_EFFECT:
             return
-        here = step.state.location
-        if here is not None and "you see" in step.observation and not _HIDDEN.search(step.observation):
-            self._contents[here] = _SEEN.findall(step.observation.split("you see", 1)[1])
+        for on, within, objects in _CONTENTS.findall(step.observation):
+            self._contents[on or within] = _OBJECT.findall(objects)
+        verb, _, rest = command.partition(" ")
         for gone in set(before.state.held) - set(step.state.held):
-            self._contents.setdefault(here or "", []).append(gone)
+            self._contents.setdefault(rest.rpartition(" to ")[2], []).append(gone)
         for taken in set(step.state.held) - set(before.state.held):
-            self._contents[here or ""] = [o for o in self._contents.get(here or "", []) if o != taken]
-        verb = command.split(" ", 1)[0]
+            source = rest.rpartition(" from ")[2]
+            self._contents[source] = [o for o in self._contents.get(source, []) if o != taken]
         if verb in APPLIANCES and step.state.held:
             self._treated.add(step.state.held[0])
 
@@ -119,13 +119,15 @@ class Expert:
 
     def _at(self, place_type: str, thought: str, command: str) -> Decision:
         """Do `command` at a place of this type: go there, open it if the command needs that, do it."""
-        here, commands = self._here(), self._commands()
-        if here is not None and type_of(here) == place_type:
-            wanted = command.format(here=here)
-            if wanted not in commands and f"open {here}" in commands:
-                return Decision(thought, f"open {here}")
-            return Decision(thought, wanted)
-        places = [place for place in self._places() if type_of(place) == place_type]
+        commands = self._commands()
+        for place in filter(lambda place: type_of(place) == place_type, self._within_reach()):
+            wanted = command.format(here=place)
+            if wanted not in commands and f"open {place}" in commands:
+                return Decision(thought, f"open {place}")
+            if wanted in commands:
+                return Decision(thought, wanted)
+        here = self._here()
+        places = [place for place in self._places() if type_of(place) == place_type and place != here]
         return self._go(places[0], thought) if places else self._wander(thought)
 
     def _light(self, held: str) -> Decision:
@@ -133,25 +135,25 @@ class Expert:
         assert goal is not None
         thought = f"I need the {goal.target} for the {goal.object}."
         lamps = [place for place, objects in self._contents.items() if goal.target in map(type_of, objects)]
-        here = self._here()
-        if here in lamps:
-            lamp = next(o for o in self._contents[here or ""] if type_of(o) == goal.target)
-            return Decision(thought, f"use {lamp}")
+        for place in self._within_reach():
+            for item in self._contents.get(place, ()):
+                if type_of(item) == goal.target:
+                    return Decision(thought, f"use {item}")
         return self._go(lamps[0], thought) if lamps else self._search(goal.target, thought)
 
     def _put_down(self, held: str) -> Decision:
-        thought = f"I do not need the {type_of(held)}."
-        here, commands = self._here(), self._commands()
-        if here is not None and f"move {held} to {here}" in commands:
-            return Decision(thought, f"move {held} to {here}")
-        if here is not None and f"open {here}" in commands:
-            return Decision(thought, f"open {here}")
+        thought, commands = f"I do not need the {type_of(held)}.", self._commands()
+        for place in self._within_reach():
+            if f"move {held} to {place}" in commands:
+                return Decision(thought, f"move {held} to {place}")
+            if f"open {place}" in commands:
+                return Decision(thought, f"open {place}")
         return self._wander(thought)
 
     # what to do with an empty hand
 
     def _find(self) -> Decision:
-        goal, here, commands = self._goal, self._here(), self._commands()
+        goal, commands, near = self._goal, self._commands(), self._within_reach()
         assert goal is not None
         done = self._placed()
         thought = f"I need one more {goal.object}." if done else f"I need a {goal.object}."
@@ -159,12 +161,13 @@ class Expert:
             place: [o for o in objects if type_of(o) == goal.object and o not in done]
             for place, objects in self._contents.items()
         }
-        takable = [f"take {o} from {here}" for o in wanted.get(here or "", ()) if f"take {o} from {here}" in commands]
-        if takable:
-            return Decision(f"Here is a {goal.object}.", takable[0])
-        if here is not None and here not in self._contents and f"open {here}" in commands and not self._slips():
-            return Decision(thought, f"open {here}")
-        known = [place for place, objects in wanted.items() if objects and place != here]
+        for place in near:
+            for item in wanted.get(place, ()):
+                if f"take {item} from {place}" in commands:
+                    return Decision(f"Here is a {goal.object}.", f"take {item} from {place}")
+        if near and near[0] not in self._contents and f"open {near[0]}" in commands and not self._slips():
+            return Decision(thought, f"open {near[0]}")
+        known = [place for place, objects in wanted.items() if objects and place not in near]
         if known and not self._forgets():
             return self._go(known[0], thought)
         return self._search(goal.object, thought)
@@ -180,11 +183,15 @@ class Expert:
     def _search(self, wanted: str, thought: str) -> Decision:
         if self._forgets():
             return self._wander(thought)
-        unsearched = [p for p in self._places() if p not in self._contents and p != self._here()]
+        here, near = self._here(), self._within_reach()
+        unsearched = [place for place in self._places() if place not in self._contents and place != here]
         if not unsearched:
             return self._wander(thought)
         likely = self.prior.get(wanted, {})
-        return self._go(max(unsearched, key=lambda place: likely.get(type_of(place), 0.0)), thought)
+        best = max(unsearched, key=lambda place: likely.get(type_of(place), 0.0))
+        if best not in near:
+            return self._go(best, thought)
+        return Decision(thought, f"open {best}" if f"open {best}" in self._commands() else f"examine {best}")
 
     def _wander(self, thought: str) -> Decision:
         others = [place for place in self._places() if place != self._here()]
@@ -204,6 +211,12 @@ class Expert:
     def _here(self) -> str | None:
         assert self._step is not None
         return self._step.state.location
+
+    def _within_reach(self) -> list[str]:
+        """The place where the agent is, then those at the same spot, which cannot be gone to."""
+        here = self._here()
+        beside = [place for place in self._places() if place != here and f"examine {place}" in self._commands()]
+        return ([here] if here is not None else []) + beside
 
     def _commands(self) -> tuple[str, ...]:
         assert self._step is not None

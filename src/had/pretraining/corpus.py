@@ -1,0 +1,153 @@
+"""Labelled states for imitation: an expert comments on every state that a noisy player reached."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from had.envs.alfworld.simulator import NativeEnv
+from had.harness.compose import Harness
+from had.harness.tracker import Tracker
+from had.pretraining.expert import Expert, Habits, Prior
+from had.prompts.render import Renderer
+from had.prompts.views import Shown, View
+from had.records import Effect, EnvState, EnvStep, Episode, Task
+
+
+@dataclass(frozen=True)
+class Source:
+    """Training games and how long they last.
+
+    Attributes:
+        tasks: games of training splits only.
+        max_turns: turns of an episode.
+        weight: relative share of the episodes.
+    """
+
+    tasks: Sequence[Task]
+    max_turns: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far the player strays from the expert, so that recoveries are seen.
+
+    Attributes:
+        max_rate: every episode draws its own rate of random commands between 0 and this.
+        refused_share: share of the random commands that the environment will refuse.
+        repeat_probability: chance that a random command is repeated at the next turn, again and again.
+    """
+
+    max_rate: float = 0.4
+    refused_share: float = 0.4
+    repeat_probability: float = 0.3
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One training text: `ids[reply_start:]` is the reply, end-of-turn included."""
+
+    ids: tuple[int, ...]
+    reply_start: int
+
+
+@dataclass
+class Corpus:
+    """Makes samples; the same chunk number always gives the same samples.
+
+    Attributes:
+        sources: the games.
+        prior: what the expert expects where.
+        habits: of the labelling expert.
+        harness, renderer: how states are shown.
+        noise: of the playing expert.
+        without_share: share of the states rendered without harness text.
+        seed: of everything.
+    """
+
+    sources: Sequence[Source]
+    prior: Prior
+    habits: Habits
+    harness: Harness
+    renderer: Renderer
+    noise: Noise = field(default_factory=Noise)
+    without_share: float = 0.15
+    seed: int = 0
+
+    def chunk(self, number: int, num_episodes: int) -> list[Sample]:
+        """The samples of one chunk of expert episodes."""
+        rng = random.Random(f"{self.seed}/chunk/{number}")
+        sources = rng.choices(self.sources, [source.weight for source in self.sources], k=num_episodes)
+        samples: list[Sample] = []
+        for source in sources:
+            samples += self._play(rng.choice(source.tasks), source.max_turns, random.Random(rng.random()))
+        return samples
+
+    def relabel(self, episode: Episode, rng: random.Random) -> list[Sample]:
+        """The expert's replies at the states of somebody else's episode (DAgger)."""
+        expert = Expert(self.prior, self.habits, rng)
+        samples: list[Sample] = []
+        previous: str | None = None
+        for index, (turn, step) in enumerate(zip(episode.turns, steps_of(episode), strict=True)):
+            if index == 0:
+                expert.start(episode.task.goal, step)
+            else:
+                expert.observe(previous, step)
+            samples.append(self._sample(episode.task.goal, episode.turns[:index], turn, expert.decide().reply, rng))
+            previous = turn.response.action
+        return samples
+
+    def _play(self, task: Task, max_turns: int, rng: random.Random) -> list[Sample]:
+        env, tracker, expert = NativeEnv(), Tracker(max_turns), Expert(self.prior, self.habits, rng)
+        step = env.reset(task)
+        facts = tracker.start(step)
+        expert.start(task.goal, step)
+        past: list[Shown] = []
+        samples: list[Sample] = []
+        vocabulary = list(step.commands)
+        rate, wild, seed = rng.uniform(0, self.noise.max_rate), None, rng.getrandbits(32)
+        while not step.is_done and len(past) < max_turns:
+            now = Shown(step.observation, step.commands, self.harness.text(facts, seed))
+            decision = expert.decide()
+            samples.append(self._sample(task.goal, past, now, decision.reply, rng))
+            wild = self._stray(wild, rate, step.commands, vocabulary, rng)
+            command = decision.command if wild is None else wild
+            reply = f"Thought: {decision.thought}\nAction: {command}"
+            past.append(Shown(now.observation, now.commands, now.harness_text, reply))
+            step = env.step(command)
+            vocabulary = list(dict.fromkeys([*vocabulary, *step.commands]))
+            expert.observe(command, step)
+            tracker.advance(command, step)
+            facts = tracker.facts()
+        return samples
+
+    def _stray(
+        self, last: str | None, rate: float, commands: Sequence[str], vocabulary: Sequence[str], rng: random.Random
+    ) -> str | None:
+        """A random command to execute instead of the expert's, or None."""
+        if last is not None and rng.random() < self.noise.repeat_probability:
+            return last
+        if rng.random() >= rate:
+            return None
+        refused = [command for command in vocabulary if command not in commands]
+        if refused and rng.random() < self.noise.refused_share:
+            return rng.choice(refused)
+        return rng.choice(list(commands))
+
+    def _sample(self, goal: str, past: Sequence, now: Shown, reply: str, rng: random.Random) -> Sample:  # type: ignore[type-arg]
+        view = View.WITHOUT_HARNESS if rng.random() < self.without_share else View.WITH_HARNESS
+        prompt = self.renderer.prompt(goal, past, now, view)
+        tokenizer = self.renderer.tokenizer
+        reply_ids = tokenizer.encode(reply, add_special_tokens=False)
+        return Sample((*prompt, *reply_ids, tokenizer.eos_token_id), len(prompt))
+
+
+def steps_of(episode: Episode) -> Iterator[EnvStep]:
+    """The environment's answers before each turn of an episode, as far as its record tells."""
+    effect = Effect.CHANGED
+    for turn in episode.turns:
+        state = EnvState(turn.facts.location, turn.facts.held, turn.facts.places)
+        yield EnvStep(turn.observation, turn.commands, state, effect)
+        effect = turn.effect

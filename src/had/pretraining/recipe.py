@@ -1,0 +1,153 @@
+"""How one of the small models is made: tokenizer, prior, corpus, imitation, export."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from had.engines.base import SamplingParams
+from had.engines.hf import HFEngine
+from had.envs.alfworld.game import read_game
+from had.envs.alfworld.grammar import HouseholdGrammar
+from had.envs.alfworld.simulator import NativeEnv
+from had.envs.base import TaskSource
+from had.envs.pool import SerialPool
+from had.harness.compose import Harness
+from had.models.student import load_tokenizer, save_hf
+from had.models.tiny import make_qwen3
+from had.pretraining.corpus import Corpus, Noise, Sample, Source
+from had.pretraining.expert import Habits, Prior
+from had.pretraining.prior import count_prior
+from had.pretraining.tokenizer import build_tokenizer, phrases
+from had.pretraining.trainer import Imitation, Schedule
+from had.prompts.render import Renderer
+from had.prompts.views import PromptFormat
+from had.rollout.actor import EngineActor
+from had.rollout.player import Player, derive_seed
+from had.runtime.files import write_json
+
+MAX_REPLY_TOKENS = 48
+MAX_PROMPT_TOKENS = 2000
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Games:
+    """Where training games come from.
+
+    Attributes:
+        source: the tasks; only its split `train` is used.
+        max_turns: turns of an episode.
+        weight: relative share of the episodes.
+    """
+
+    source: TaskSource
+    max_turns: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides a small model.
+
+    Attributes:
+        games: the sources by name.
+        harness, prompt: how states are shown.
+        architecture: arguments of `make_qwen3` besides the vocabulary.
+        schedule: of the training.
+        habits: how well the imitated player plays.
+        noise: how far the player strays while it shows states.
+        without_share: share of states shown without harness text.
+        vocab_size: of the tokenizer.
+        num_prior_games: games per source that the expert's expectations are counted over.
+        own_play_episodes: episodes of the model's own play in a chunk, once they begin.
+        seed: of everything.
+    """
+
+    games: Mapping[str, Games]
+    harness: Harness
+    prompt: PromptFormat
+    architecture: Mapping[str, int]
+    schedule: Schedule
+    habits: Habits = field(default_factory=Habits)
+    noise: Noise = field(default_factory=Noise)
+    without_share: float = 0.15
+    vocab_size: int = 1024
+    num_prior_games: int = 600
+    own_play_episodes: int = 32
+    seed: int = 0
+
+    def tokenizer_folder(self, folder: Path) -> Path:
+        """Make the tokenizer and the prior in `folder` unless they are there."""
+        if not (folder / "prior.json").exists():
+            tasks = [task for games in self.games.values() for task in _spread(games.source.tasks("train"))]
+            known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_prior_games)]]
+            names = sorted({name for game in known for name in game.names.values() if name[-1].isdigit()})
+            texts = [task.goal for task in tasks] + ["I need one more. Here is a. I do not need the. from with commands turns"]
+            words = [f" {kind}." for kind in sorted({name.rpartition(" ")[0] for name in names})]
+            tokenizer = build_tokenizer(
+                texts + words * 20, names, phrases(self.prompt, self.harness), self.vocab_size
+            )
+            tokenizer.save_pretrained(folder)
+            write_json(folder / "prior.json", count_prior(known))
+        return folder
+
+    def corpus(self, folder: Path) -> Corpus:
+        """The samples for a model whose tokenizer lies in `folder`."""
+        tokenizer = load_tokenizer(folder)
+        prior: Prior = json.loads((folder / "prior.json").read_text())
+        renderer = Renderer(tokenizer, self.prompt, MAX_PROMPT_TOKENS, frozenset([tokenizer.eos_token_id]))
+        sources = [Source(games.source.tasks("train"), games.max_turns, games.weight) for games in self.games.values()]
+        return Corpus(
+            sources, prior, self.habits, self.harness, renderer, self.noise, self.without_share, self.seed
+        )
+
+    def train(self, folder: Path, report: Callable[[dict[str, float]], None] = lambda row: None) -> Path:
+        """Train (or go on training) in `folder` and save the model there as a Hugging Face folder `model`."""
+        corpus = self.corpus(self.tokenizer_folder(folder / "tokenizer"))
+        tokenizer = corpus.renderer.tokenizer
+        model = make_qwen3(
+            len(tokenizer), seed=self.seed, eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id,
+            **self.architecture,
+        )  # fmt: skip
+        _log.info("parameters: %d", sum(parameter.numel() for parameter in model.parameters()))
+        training = Imitation(model, corpus, self.schedule, folder, OwnPlay(corpus, self.own_play_episodes))
+        training.run(report)
+        return save_hf(model.to(torch.bfloat16), tokenizer, folder / "model")
+
+
+@dataclass
+class OwnPlay:
+    """The model plays training games; the expert says what it should have done (DAgger).
+
+    Attributes:
+        corpus: games, views and the expert.
+        num_episodes: of one chunk.
+    """
+
+    corpus: Corpus
+    num_episodes: int
+
+    def __call__(self, model: nn.Module, chunk: int) -> list[Sample]:
+        """Relabelled samples of the model's own play at temperature 1."""
+        renderer, rng = self.corpus.renderer, random.Random(f"{self.corpus.seed}/own/{chunk}")
+        engine = HFEngine(model, [renderer.tokenizer.eos_token_id], prefix_cache_tokens=0)
+        actor = EngineActor(engine, renderer, SamplingParams(1.0, MAX_REPLY_TOKENS))
+        source = rng.choices(self.corpus.sources, [source.weight for source in self.corpus.sources])[0]
+        pool = SerialPool(NativeEnv, self.num_episodes)
+        player = Player(pool, HouseholdGrammar(), self.corpus.harness, renderer, source.max_turns)
+        tasks = rng.sample(list(source.tasks), self.num_episodes)
+        episodes = player.play(tasks, actor, seed=derive_seed(self.corpus.seed, chunk), prefix=f"own{chunk}")
+        model.train()
+        return [sample for episode in episodes for sample in self.corpus.relabel(episode, rng)]
+
+
+def _spread(tasks: Sequence, most: int = 2000) -> Sequence:  # type: ignore[type-arg]
+    return tasks[:: max(1, len(tasks) // most)]
