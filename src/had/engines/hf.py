@@ -1,4 +1,4 @@
-"""An engine on transformers, for CPU and GPU: packed prefill, shared beginnings computed once, batched decoding.
+"""An engine on transformers, for CPU and GPU: packed prefill, shared beginnings once, batched decoding.
 
 Dimension legend: N packed tokens or rows, V vocabulary.
 """
@@ -6,7 +6,6 @@ Dimension legend: N packed tokens or rows, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,29 +13,20 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from had.engines.base import EngineFailure, Generation, SamplingParams
-from had.engines.kv_cache import DecodePlan, KVRows, Plan, PrefillPlan, Segment, packed_attention_in
-from had.engines.prefix import PrefixStore, encode, num_common
+from had.engines.kv_cache import DecodePlan, KVRows, Plan, PrefillPlan, packed_attention_in
+from had.engines.packing import Row, pack, split_batches
+from had.engines.prefix import PrefixStore, encode
 from had.engines.sampling import draw_uniforms, sample
 from had.records import TopKScores
 
-# Copying a shorter prefix and masking it costs more than computing it.
-MIN_SHARED_TOKENS = 16
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One sequence to compute: logits are wanted from position `keep_from` to the end."""
-
-    request: int
-    ids: tuple[int, ...]
-    tokens: bytes
-    keep_from: int
+DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 
 class HFEngine:
     """Generates with and scores by any causal language model of transformers.
 
-    The model belongs to the engine: training goes on elsewhere and hands over its weights with `load_weights`.
+    The model belongs to the engine: training goes on elsewhere and hands over weights with `load_weights`.
+    All layers must be attention layers, full or with a sliding window.
 
     Args:
         model: the model, or a folder with its configuration and safetensors weights.
@@ -45,13 +35,15 @@ class HFEngine:
         device: where the model runs, e.g. `cpu` or `cuda`.
         dtype: type of weights and cache, e.g. `float32` or `bfloat16`.
         max_batch_tokens: cache slots (rows times longest row) that are worked on at once.
-        max_prefill_tokens: tokens of one prefill forward; small batches stay inside a CPU's caches.
-        prefix_cache_tokens: cache slots that are kept for prompts of later calls that begin alike (the next turn of an
-            episode); 0 keeps none. Memory: up to `max_batch_tokens + prefix_cache_tokens` slots.
+        max_prefill_tokens: tokens of one prefill forward; when scoring, logits of up to that many positions
+            exist at once. Small forwards stay inside a CPU's caches; a GPU wants larger ones.
+        prefix_cache_tokens: cache slots that are kept for prompts of later calls that begin alike (the next
+            turn of an episode); 0 keeps none. A batch that is larger than this is not kept.
 
     Raises:
         FileNotFoundError: the model folder does not exist.
-        ValueError: a limit is not positive, or there is no end-of-turn id.
+        ValueError: a limit is not positive, the type is unknown, there is no end-of-turn id, or the model has
+            layers that are not attention.
     """
 
     def __init__(
@@ -63,19 +55,29 @@ class HFEngine:
         dtype: str = "float32",
         max_batch_tokens: int = 65536,
         max_prefill_tokens: int = 2048,
-        prefix_cache_tokens: int = 65536,
+        prefix_cache_tokens: int = 131072,
     ) -> None:
         if not eos_ids:
-            raise ValueError("eos_ids: expected at least one end-of-turn id, got none; every reply would run to its limit")
-        for name, value in (("max_batch_tokens", max_batch_tokens), ("max_prefill_tokens", max_prefill_tokens)):
+            raise ValueError(
+                "eos_ids: expected at least one end-of-turn id, got none; every reply would run to its limit"
+            )
+        for name, value in (
+            ("max_batch_tokens", max_batch_tokens),
+            ("max_prefill_tokens", max_prefill_tokens),
+        ):
             if value < 1:
                 raise ValueError(f"{name}: expected >= 1, got {value}")
+        if dtype not in DTYPES:
+            raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
         if not isinstance(model, PreTrainedModel):
             model = _load(Path(model))
-        self._model = model.to(device=device, dtype=getattr(torch, dtype)).eval()
+        _check_layers(model)
+        self._model = model.to(device=device, dtype=getattr(torch, dtype)).eval()  # type: ignore[call-arg]
         self._device = torch.device(device)
-        self._eos_ids = torch.tensor(sorted(set(eos_ids)), device=device)
-        self._max_context_tokens = max_context_tokens or model.config.get_text_config().max_position_embeddings
+        self._eos_ids = frozenset(eos_ids)
+        self._max_context_tokens = (
+            max_context_tokens or model.config.get_text_config().max_position_embeddings
+        )
         self._max_batch_tokens = max_batch_tokens
         self._max_prefill_tokens = max_prefill_tokens
         self._prefixes = PrefixStore(prefix_cache_tokens)
@@ -102,29 +104,36 @@ class HFEngine:
             if failure is not None:
                 answers[index] = failure
             else:
-                rows.append(_Row(index, tuple(prompt), encode(prompt), len(prompt) - 1))
+                rows.append(Row(index, tuple(prompt), encode(prompt), len(prompt) - 1))
         with packed_attention_in(self._model.config):
-            for batch in self._batches(rows, params.max_new_tokens):
+            for batch in split_batches(rows, params.max_new_tokens, self._max_batch_tokens):
                 answers |= self._generate_batch(batch, params, [seeds[row.request] for row in batch])
         return [answers[index] for index in range(len(prompts))]
 
     @torch.inference_mode()
-    def score(self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int) -> list[TopKScores]:
+    def score(
+        self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int
+    ) -> list[TopKScores]:
+        vocab_size = self._model.config.get_text_config().vocab_size
+        if not 1 <= top_k <= vocab_size:
+            raise ValueError(f"top_k: expected 1 to {vocab_size} (the vocabulary), got {top_k}")
         scores = [TopKScores((), ()) for _ in prompts]
-        for row, logits_NV in self._response_logits(prompts, responses):
+        for request, logits_NV in self._response_logits(prompts, responses):
             best = torch.log_softmax(logits_NV, dim=-1).topk(top_k)
-            scores[row.request] = TopKScores(
+            scores[request] = TopKScores(
                 tuple(map(tuple, best.indices.tolist())), tuple(map(tuple, best.values.tolist()))
             )
         return scores
 
     @torch.inference_mode()
-    def logprobs(self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+    def logprobs(
+        self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
+    ) -> list[tuple[float, ...]]:
         logprobs: list[tuple[float, ...]] = [() for _ in prompts]
-        for row, logits_NV in self._response_logits(prompts, responses):
-            targets_N1 = torch.tensor(responses[row.request], device=self._device)[:, None]
+        for request, logits_NV in self._response_logits(prompts, responses):
+            targets_N1 = torch.tensor(responses[request], device=self._device)[:, None]
             logprobs_NV = torch.log_softmax(logits_NV, dim=-1)
-            logprobs[row.request] = tuple(logprobs_NV.gather(1, targets_N1).squeeze(1).tolist())
+            logprobs[request] = tuple(logprobs_NV.gather(1, targets_N1).squeeze(1).tolist())
         return logprobs
 
     @torch.no_grad()
@@ -136,7 +145,8 @@ class HFEngine:
         """
         own = self._model.state_dict()
         present = {own[name].data_ptr() for name in state_dict if name in own}
-        missing = [name for name in own if name not in state_dict and own[name].data_ptr() not in present]  # tied: fine
+        # a name may be absent when its tensor is tied to a present one
+        missing = [name for name in own if name not in state_dict and own[name].data_ptr() not in present]
         unknown = [name for name in state_dict if name not in own]
         shapes = [
             f"{name}: expected {tuple(own[name].shape)}, got {tuple(value.shape)}"
@@ -145,9 +155,9 @@ class HFEngine:
         ]
         if missing or unknown or shapes:
             raise ValueError(
-                f"load_weights({version}): expected the weights of {type(self._model).__name__}; missing: {missing[:5]}, "
-                f"unknown: {unknown[:5]}, other shapes: {shapes[:5]}. Send `model.state_dict()` of the same architecture, "
-                "gathered and without a wrapper's prefix."
+                f"load_weights({version}): expected the weights of {type(self._model).__name__}; missing: "
+                f"{missing[:5]}, unknown: {unknown[:5]}, other shapes: {shapes[:5]}. Send "
+                "`model.state_dict()` of the same architecture, gathered and without a wrapper's prefix."
             )
         for name, value in state_dict.items():
             own[name].copy_(value)
@@ -165,110 +175,58 @@ class HFEngine:
             )
         return None
 
-    def _batches(self, rows: list[_Row], num_new: int) -> Iterator[list[_Row]]:
-        """Split into batches that fit the token budget; prompts that begin alike come one after the other."""
-        batch: list[_Row] = []
-        longest = 0
-        for row in sorted(rows, key=lambda row: row.tokens):
-            longest = max(longest, len(row.ids) + num_new)
-            if batch and longest * (len(batch) + 1) > self._max_batch_tokens:
-                yield batch
-                batch, longest = [], len(row.ids) + num_new
-            batch.append(row)
-        if batch:
-            yield batch
+    def _prefill(self, batch: list[Row], rows: KVRows) -> Iterator[tuple[int, Tensor]]:
+        """Fill the cache; yields the index of each row and its [N, V] float32 logits where wanted."""
+        for packed in pack(batch, rows, self._prefixes, self._max_prefill_tokens):
+            kept = torch.tensor(packed.kept, device=self._device)
+            logits_NV = self._forward(packed.ids, packed.positions, PrefillPlan(rows, packed.segments), kept)
+            for segment, row_logits in zip(packed.segments, logits_NV.split(packed.num_kept), strict=True):
+                yield segment.row, row_logits
 
-    def _segments(self, batch: list[_Row], rows: KVRows) -> Iterator[Segment]:
-        """What is left to compute of each row, after the longest beginning known from earlier rows or calls."""
-        for index, row in enumerate(batch):
-            shared, source, source_row = self._prefixes.find(row.tokens)
-            if index and (length := num_common(batch[index - 1].tokens, row.tokens)) >= shared:
-                shared, source, source_row = length, rows, index - 1
-            shared = min(shared, row.keep_from)
-            if shared < MIN_SHARED_TOKENS:
-                shared, source = 0, None
-            yield Segment(index, shared, len(row.ids), source, source_row)
-
-    def _prefill(self, batch: list[_Row], rows: KVRows) -> Iterator[tuple[_Row, Tensor]]:
-        """Fill the cache; yields each row with its [N, V] float32 logits at the wanted positions."""
-        chunk: list[Segment] = []
-        num_tokens = 0
-        for segment in self._segments(batch, rows):
-            if chunk and num_tokens + segment.stop - segment.start > self._max_prefill_tokens:
-                yield from self._prefill_chunk(batch, rows, chunk)
-                chunk, num_tokens = [], 0
-            chunk.append(segment)
-            num_tokens += segment.stop - segment.start
-        yield from self._prefill_chunk(batch, rows, chunk)
-
-    def _prefill_chunk(self, batch: list[_Row], rows: KVRows, chunk: list[Segment]) -> Iterator[tuple[_Row, Tensor]]:
-        tokens: list[int] = []
-        positions: list[int] = []
-        kept: list[int] = []
-        num_kept = []
-        for segment in chunk:
-            row = batch[segment.row]
-            first = len(tokens) + row.keep_from - segment.start
-            tokens.extend(row.ids[segment.start : segment.stop])
-            positions.extend(range(segment.start, segment.stop))
-            kept.extend(range(first, len(tokens)))
-            num_kept.append(len(tokens) - first)
-        logits_NV = self._forward(
-            torch.tensor(tokens, device=self._device),
-            torch.tensor(positions, device=self._device),
-            PrefillPlan(rows, chunk),
-            torch.tensor(kept, device=self._device),
-        )
-        for segment, logits in zip(chunk, logits_NV.split(num_kept), strict=True):
-            yield batch[segment.row], logits
-
-    def _forward(self, tokens_N: Tensor, positions_N: Tensor, plan: Plan, kept: Tensor | int = 0) -> Tensor:
-        """Float32 logits of the kept packed tokens; 0 keeps all."""
+    def _forward(
+        self, ids: Sequence[int], positions: Sequence[int], plan: Plan, kept: Tensor | int = 0
+    ) -> Tensor:
+        """Float32 logits of the kept ones of the packed tokens; 0 keeps all."""
         output = self._model(
-            input_ids=tokens_N[None], position_ids=positions_N[None], use_cache=False, logits_to_keep=kept, plan=plan
+            input_ids=torch.tensor([ids], device=self._device),
+            position_ids=torch.tensor([positions], device=self._device),
+            use_cache=False,
+            logits_to_keep=kept,
+            plan=plan,
         )
         return output.logits[0].float()
 
-    def _generate_batch(self, batch: list[_Row], params: SamplingParams, seeds: list[int]) -> dict[int, Generation]:
+    def _generate_batch(
+        self, batch: list[Row], params: SamplingParams, seeds: list[int]
+    ) -> dict[int, Generation]:
         rows = KVRows(len(batch), max(len(row.ids) for row in batch) + params.max_new_tokens)
-        logits_NV = torch.cat([logits for _, logits in self._prefill(batch, rows)])
-        uniforms = draw_uniforms(seeds, params.max_new_tokens).to(self._device)
-        lengths_N = torch.tensor([len(row.ids) for row in batch], device=self._device)
-        slots = list(range(len(batch)))  # slots[i]: which request of the batch lies in cache row i; active ones first
+        prefilled = dict(self._prefill(batch, rows))
+        logits_NV = torch.cat([prefilled[index] for index in range(len(batch))])
+        uniforms_NM = draw_uniforms(seeds, params.max_new_tokens).to(self._device)
         ids: list[list[int]] = [[] for _ in batch]
         logprobs: list[list[float]] = [[] for _ in batch]
-        is_complete = [False] * len(batch)
-        num_active = len(batch)
+        active = list(range(len(batch)))
         for step in range(params.max_new_tokens):
-            order = torch.tensor(slots[:num_active], device=self._device)
-            ids_N, logprobs_N = sample(logits_NV, params.temperature, uniforms[order, step])
-            ended = torch.isin(ids_N, self._eos_ids).tolist()
-            for slot, new_id, logprob in zip(slots, ids_N.tolist(), logprobs_N.tolist(), strict=False):
-                ids[slot].append(new_id)
-                logprobs[slot].append(logprob)
-            for at in reversed(range(num_active)):
-                if ended[at]:
-                    is_complete[slots[at]] = True
-                    num_active -= 1
-                    if at != num_active:
-                        rows.swap(at, num_active, int(lengths_N.max()))
-                        for tensor in (ids_N, lengths_N):
-                            tensor[[at, num_active]] = tensor[[num_active, at]]
-                        slots[at], slots[num_active] = slots[num_active], slots[at]
-            if num_active == 0 or step + 1 == params.max_new_tokens:
+            ids_N, logprobs_N = sample(logits_NV, params.temperature, uniforms_NM[active, step])
+            for index, new_id, logprob in zip(active, ids_N.tolist(), logprobs_N.tolist(), strict=True):
+                ids[index].append(new_id)
+                logprobs[index].append(logprob)
+            active = [index for index in active if ids[index][-1] not in self._eos_ids]
+            if not active or step + 1 == params.max_new_tokens:
                 break
-            positions_N = lengths_N[:num_active]
-            logits_NV = self._forward(ids_N[:num_active], positions_N, DecodePlan(rows, positions_N))
-            lengths_N[:num_active] += 1
-        known = [batch[slot].tokens + encode(ids[slot][: int(lengths_N[at]) - len(batch[slot].ids)]) for at, slot in enumerate(slots)]
-        self._prefixes.add(rows, known)
+            positions = [len(batch[index].ids) + step for index in active]
+            plan = DecodePlan(rows, active, positions)
+            logits_NV = self._forward([ids[index][-1] for index in active], positions, plan)
+        # the last id of a reply was never fed to the model: it has no keys and values
+        self._prefixes.add(rows, (row.tokens + encode(new[:-1]) for row, new in zip(batch, ids, strict=True)))
         return {
-            row.request: Generation(tuple(ids[i]), tuple(logprobs[i]), is_complete[i]) for i, row in enumerate(batch)
+            row.request: Generation(tuple(ids[i]), tuple(logprobs[i]), ids[i][-1] in self._eos_ids)
+            for i, row in enumerate(batch)
         }
 
     def _response_logits(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
-    ) -> Iterator[tuple[_Row, Tensor]]:
+    ) -> Iterator[tuple[int, Tensor]]:
         """For each non-empty response the [N, V] logits that predict its N tokens, in any order."""
         if len(prompts) != len(responses):
             raise ValueError(f"responses: expected one per prompt ({len(prompts)}), got {len(responses)}")
@@ -279,16 +237,29 @@ class HFEngine:
                 raise ValueError(f"request {index}: {failure}")
             if response:
                 ids = (*prompt, *response[:-1])
-                rows.append(_Row(index, ids, encode(ids), len(prompt) - 1))
+                rows.append(Row(index, ids, encode(ids), len(prompt) - 1))
         with packed_attention_in(self._model.config):
-            for batch in self._batches(rows, 0):
-                yield from self._prefill(batch, KVRows(len(batch), max(len(row.ids) for row in batch)))
+            for batch in split_batches(rows, 0, self._max_batch_tokens):
+                cache = KVRows(len(batch), max(len(row.ids) for row in batch))
+                for index, logits_NV in self._prefill(batch, cache):
+                    yield batch[index].request, logits_NV
 
 
 def _load(folder: Path) -> PreTrainedModel:
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(
-            f"model: expected a folder with config.json and safetensors weights, got {folder.absolute()}, which has no "
-            "config.json; give another folder or a model object"
+            f"model: expected a folder with config.json and safetensors weights, got {folder.absolute()}, "
+            "which has no config.json; give another folder or a model object"
         )
     return AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True, dtype="auto")
+
+
+def _check_layers(model: PreTrainedModel) -> None:
+    """Packed rows must not see each other, which only attention layers can be told."""
+    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or ["full_attention"])
+    other = kinds - {"full_attention", "sliding_attention"}
+    if other or not type(model)._supports_attention_backend:
+        raise ValueError(
+            f"model: expected attention layers only (full or sliding), got {type(model).__name__} with "
+            f"{', '.join(sorted(other)) or 'an attention of its own'}; use another engine for it"
+        )

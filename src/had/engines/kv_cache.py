@@ -1,10 +1,11 @@
 """Keys and values of a batch of rows, and the attention that fills and reads them for packed tokens.
 
-The engine feeds all its rows to the model as one sequence without padding, so that linear layers see real tokens only;
-attention alone has to know which token belongs to which row. It is registered with transformers under `ATTENTION` and
-gets a *plan* (`PrefillPlan` or `DecodePlan`) as a keyword argument of the model's forward.
+The engine feeds all its rows to the model as one sequence without padding, so that linear layers see real
+tokens only; attention alone has to know which token belongs to which row. It is registered with transformers
+under `ATTENTION` and gets a *plan* (`PrefillPlan` or `DecodePlan`) as a keyword of the model's forward.
 
-Dimension legend: N packed tokens, R rows of the cache, T tokens of a row, H query heads, G key/value heads, D head size.
+Dimension legend: N packed tokens, R rows of the cache, T tokens of a row, H query heads, G key/value heads,
+D head size.
 """
 
 from __future__ import annotations
@@ -22,37 +23,38 @@ from transformers import AttentionInterface, PretrainedConfig
 # Unknown to transformers' mask functions on purpose: it then builds no mask at all.
 ATTENTION = "had_packed"
 
+# A decoding group ends before a row that is longer than this many times its first row: one more kernel call
+# costs less than reading that much padding.
+MAX_LENGTH_RATIO = 1.25
+
 
 class KVRows:
-    """Keys and values of up to `num_rows` rows of `num_tokens` tokens each; token t of a row lies in column t."""
+    """Keys and values of `num_rows` rows of up to `num_tokens` tokens; token t of a row lies in column t."""
 
     def __init__(self, num_rows: int, num_tokens: int) -> None:
         self.num_rows = num_rows
         self.num_tokens = num_tokens
         self._layers: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def layer(self, index: int, like_1GND: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of one layer, each [R, G, T, D]; made at the first use.
+    @property
+    def num_slots(self) -> int:
+        """Token slots of the cache: its size."""
+        return self.num_rows * self.num_tokens
 
-        Zeros, because columns that are not written yet are read (and masked): stray NaN would survive the mask.
+    def layer(self, index: int, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of one layer, each [R, G, T, D]; made, uninitialised, at the first use.
+
+        like: [1, G, N, D], keys of this layer: gives number of heads, head size, type and device.
         """
         if index not in self._layers:
-            shape = (self.num_rows, like_1GND.shape[1], self.num_tokens, like_1GND.shape[3])
-            self._layers[index] = (like_1GND.new_zeros(shape), like_1GND.new_zeros(shape))
+            shape = (self.num_rows, like.shape[1], self.num_tokens, like.shape[3])
+            self._layers[index] = (like.new_empty(shape), like.new_empty(shape))
         return self._layers[index]
-
-    def swap(self, a: int, b: int, num_tokens: int) -> None:
-        """Exchange the first `num_tokens` tokens of two rows."""
-        for tensors in self._layers.values():
-            for tensor in tensors:
-                kept = tensor[a, :, :num_tokens].clone()
-                tensor[a, :, :num_tokens] = tensor[b, :, :num_tokens]
-                tensor[b, :, :num_tokens] = kept
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The tokens of one row that are computed in this forward: columns [start, stop), after a prefix that is copied.
+    """The tokens of one row that a forward computes: columns [start, stop), after a prefix that is copied.
 
     Attributes:
         row: row of the cache.
@@ -67,51 +69,67 @@ class Segment:
     source: KVRows | None = None
     source_row: int = 0
 
+    @property
+    def num_tokens(self) -> int:
+        """Tokens to compute."""
+        return self.stop - self.start
+
 
 class Plan(Protocol):
     """How packed tokens attend."""
 
-    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None) -> Tensor:
-        """query: [1, H, N, D], key and value: [1, G, N, D]; returns [1, N, H, D]."""
+    def attend(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        """query: [1, H, N, D], key and value: [1, G, N, D]; returns [1, N, H, D].
+
+        window: how many tokens back a query sees, itself included; None sees all.
+        """
 
 
 class PrefillPlan:
-    """Many tokens per row: row by row, each over its own keys, so there is no padding and no mask across rows."""
+    """Many tokens per row, row by row over its own keys: no padding, and no mask across rows.
+
+    A segment may copy its prefix from an earlier one of the same forward: every layer fills them in order.
+    """
 
     def __init__(self, rows: KVRows, segments: Sequence[Segment]) -> None:
         self._rows = rows
         self._segments = segments
         self._masks: dict[tuple[int, int, int | None], Tensor] = {}
 
-    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None) -> Tensor:
-        keys, values = self._rows.layer(layer, key)
+    def attend(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        cache = self._rows.layer(layer, key)
         output = query.new_empty(query.shape[2], query.shape[1], value.shape[3])
         begin = 0
         for segment in self._segments:
-            row, start, stop = segment.row, segment.start, segment.stop
-            end = begin + stop - start
-            if segment.source is not None:
-                # earlier segments of this very forward are valid sources: this layer has already filled them
-                source_keys, source_values = segment.source.layer(layer, key)
-                keys[row, :, :start] = source_keys[segment.source_row, :, :start]
-                values[row, :, :start] = source_values[segment.source_row, :, :start]
-            keys[row, :, start:stop] = key[0, :, begin:end]
-            values[row, :, start:stop] = value[0, :, begin:end]
-            attended = self._attend_row(
-                query[:, :, begin:end], keys[row : row + 1, :, :stop], values[row : row + 1, :, :stop], scale, window
-            )
+            end = begin + segment.num_tokens
+            sources = segment.source.layer(layer, key) if segment.source is not None else cache
+            for kept, source, new in zip(cache, sources, (key, value), strict=True):
+                kept[segment.row, :, : segment.start] = source[segment.source_row, :, : segment.start]
+                kept[segment.row, :, segment.start : segment.stop] = new[0, :, begin:end]
+                # decoding reads (and masks) beyond the end of shorter rows: stray NaN would survive the mask
+                kept[segment.row, :, segment.stop :] = 0
+            row_keys, row_values = (kept[segment.row, None, :, : segment.stop] for kept in cache)
+            attended = self._attend_row(query[:, :, begin:end], row_keys, row_values, scale, window)
             output[begin:end] = attended[0].transpose(0, 1)
             begin = end
         return output.unsqueeze(0)
 
-    def _attend_row(self, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None) -> Tensor:
+    def _attend_row(
+        self, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
         num_queries, num_keys = query.shape[2], key.shape[2]
-        is_windowed = window is not None and window < num_keys
-        if num_queries == num_keys and not is_windowed:
-            return F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale, enable_gqa=True)
-        mask = self._mask(num_queries, num_keys, window if is_windowed else None, query)
-        repeats = query.shape[1] // key.shape[1]  # CUDA's fast kernels take no mask together with enable_gqa
+        if window is not None and window >= num_keys:
+            window = None
+        repeats = query.shape[1] // key.shape[1]
+        # CUDA's fast kernels take no mask together with enable_gqa; on a CPU repeating costs the same
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
+        if num_queries == num_keys and window is None:
+            return F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale)
+        mask = self._mask(num_queries, num_keys, window, query)
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)
 
     def _mask(self, num_queries: int, num_keys: int, window: int | None, like: Tensor) -> Tensor:
@@ -126,44 +144,72 @@ class PrefillPlan:
 
 
 class DecodePlan:
-    """One token for each of the first rows of the cache."""
+    """One token for each of some rows, in runs of neighbouring rows of similar length.
 
-    def __init__(self, rows: KVRows, positions_N: Tensor) -> None:
+    Rows that have ended are simply not among them: nothing is moved, and their keys stay for later prompts.
+
+    Args:
+        rows: the cache.
+        active: rows that get a token, ascending.
+        positions: column of the new token of each of these rows.
+    """
+
+    def __init__(self, rows: KVRows, active: Sequence[int], positions: Sequence[int]) -> None:
         self._rows = rows
-        self._positions_N = positions_N
-        self._row_numbers_N = torch.arange(len(positions_N), device=positions_N.device)
-        self._num_keys = int(positions_N.max()) + 1
-        self._masks: dict[int | None, Tensor] = {}
+        self._active = list(active)
+        self._positions = list(positions)
+        self._runs = list(self._split_runs())
+        self._masks: dict[tuple[int, int | None], Tensor] = {}
 
-    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None) -> Tensor:
+    def attend(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
         keys, values = self._rows.layer(layer, key)
-        keys[self._row_numbers_N, :, self._positions_N] = key[0].transpose(0, 1)
-        values[self._row_numbers_N, :, self._positions_N] = value[0].transpose(0, 1)
-        num_rows, num_kv_heads, head_dim = query.shape[2], key.shape[1], query.shape[3]
-        # the query heads of one key/value head become query positions: no key is repeated
-        grouped = query[0].transpose(0, 1).reshape(num_rows, num_kv_heads, -1, head_dim)
-        attended = F.scaled_dot_product_attention(
-            grouped,
-            keys[:num_rows, :, : self._num_keys],
-            values[:num_rows, :, : self._num_keys],
-            attn_mask=self._mask(window, query),
-            scale=scale,
-        )
-        return attended.reshape(1, num_rows, query.shape[1], -1)
+        keys[self._active, :, self._positions] = key[0].transpose(0, 1)
+        values[self._active, :, self._positions] = value[0].transpose(0, 1)
+        # the query heads of one key/value head become query positions, so no key is repeated: [N, G, H/G, D]
+        grouped = query[0].transpose(0, 1).unflatten(1, (key.shape[1], -1))
+        attended = []
+        for begin, end, num_keys in self._runs:
+            rows = slice(self._active[begin], self._active[end - 1] + 1)
+            mask = self._mask(begin, end, num_keys, window, query)
+            attended.append(
+                F.scaled_dot_product_attention(
+                    grouped[begin:end],
+                    keys[rows, :, :num_keys],
+                    values[rows, :, :num_keys],
+                    attn_mask=mask,
+                    scale=scale,
+                )
+            )
+        return torch.cat(attended).flatten(1, 2).unsqueeze(0)
 
-    def _mask(self, window: int | None, like: Tensor) -> Tensor:
-        if window not in self._masks:
-            columns = torch.arange(self._num_keys, device=like.device)
-            visible = columns <= self._positions_N[:, None]
+    def _split_runs(self) -> Iterator[tuple[int, int, int]]:
+        """(begin, end, number of keys) of each run, as indices of the active rows."""
+        begin = 0
+        for at in range(1, len(self._active) + 1):
+            if at < len(self._active) and self._active[at] == self._active[at - 1] + 1:
+                first, this = self._positions[begin] + 1, self._positions[at] + 1
+                if this <= MAX_LENGTH_RATIO * first:
+                    continue
+            yield begin, at, max(self._positions[begin:at]) + 1
+            begin = at
+
+    def _mask(self, begin: int, end: int, num_keys: int, window: int | None, like: Tensor) -> Tensor:
+        if (begin, window) not in self._masks:
+            columns = torch.arange(num_keys, device=like.device)
+            newest = torch.tensor(self._positions[begin:end], device=like.device)[:, None]
+            visible = columns <= newest
             if window is not None:
-                visible &= columns > self._positions_N[:, None] - window
-            self._masks[window] = _additive(visible, like)[:, None, None, :]
-        return self._masks[window]
+                visible &= columns > newest - window
+            self._masks[begin, window] = _additive(visible, like)[:, None, None, :]
+        return self._masks[begin, window]
 
 
 def _additive(visible: Tensor, like: Tensor) -> Tensor:
-    """Zero where visible, minus infinity elsewhere, in the type of `like`: made once, while a bool mask is converted per layer."""
-    return torch.zeros(visible.shape, dtype=like.dtype, device=like.device).masked_fill_(~visible, float("-inf"))
+    """Zero where visible, else minus infinity; SDPA would convert a bool mask in every layer."""
+    mask = torch.zeros(visible.shape, dtype=like.dtype, device=like.device)
+    return mask.masked_fill_(~visible, float("-inf"))
 
 
 def packed_attention(
@@ -176,10 +222,20 @@ def packed_attention(
     plan: Plan,
     scaling: float,
     sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """The attention function in the form that transformers calls."""
-    return plan.attend(int(module.layer_idx), query, key, value, scaling, sliding_window), None  # type: ignore[arg-type]
+    """The attention function in the form that transformers calls.
+
+    Raises:
+        NotImplementedError: the model caps its attention scores or has attention sinks.
+    """
+    if softcap is not None or s_aux is not None:
+        raise NotImplementedError(
+            "packed attention knows no score cap and no attention sinks; use another engine"
+        )
+    return plan.attend(module.layer_idx, query, key, value, scaling, sliding_window), None  # type: ignore[arg-type]
 
 
 @contextmanager

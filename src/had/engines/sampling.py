@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def draw_uniforms(seeds: Sequence[int], num_tokens: int) -> Tensor:
-    """[N, M] float64 numbers in [0, 1): row i depends on `seeds[i]` only, and a longer row begins with the shorter one."""
+    """[N, M] float64 in [0, 1): row i depends on `seeds[i]` only, and a longer row begins like a shorter."""
     rows = [np.random.Generator(np.random.PCG64(seed)).random(num_tokens) for seed in seeds]
     return torch.from_numpy(np.stack(rows))
 
@@ -33,8 +33,10 @@ def sample(logits_NV: Tensor, temperature: float, uniforms_N: Tensor) -> tuple[T
     if temperature == 0:
         ids_N = logits_NV.argmax(dim=-1)
     else:
-        # float64, because a float32 sum over a large vocabulary is off by more than the probability of a rare token
+        # float64: a float32 sum over a large vocabulary is off by more than the probability of a rare token
         cdf_NV = torch.softmax(logits_NV / temperature, dim=-1).cumsum(dim=-1, dtype=torch.float64)
         thresholds_N1 = uniforms_N[:, None] * cdf_NV[:, -1:]
-        ids_N = torch.searchsorted(cdf_NV, thresholds_N1, right=True).squeeze(1).clamp(max=cdf_NV.shape[1] - 1)
+        ids_N = (
+            torch.searchsorted(cdf_NV, thresholds_N1, right=True).squeeze(1).clamp(max=cdf_NV.shape[1] - 1)
+        )
     return ids_N, logprobs_NV.gather(1, ids_N[:, None]).squeeze(1)

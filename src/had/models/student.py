@@ -23,7 +23,7 @@ def load_model(
     Only safetensors weights are read and no code of the model's repository is run.
 
     Args:
-        path_or_name: a folder with `config.json` and safetensors files, or a hub name such as `Qwen/Qwen3-1.7B`.
+        path_or_name: a folder with `config.json` and safetensors files, or a hub name (`Qwen/Qwen3-1.7B`).
         dtype: name of a torch floating-point type, e.g. `float32` or `bfloat16`.
         revision: commit or tag of a hub model.
         attn_implementation: attention kernel; token trees need one that takes a 4D mask (`sdpa`, `eager`).
@@ -58,7 +58,7 @@ def load_tokenizer(path: str | Path, revision: str | None = None) -> PreTrainedT
 
 
 def save_hf(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> Path:
-    """Write model and tokenizer as a plain Hugging Face folder that replaces an earlier one in a single rename.
+    """Write model and tokenizer as a plain Hugging Face folder that replaces an earlier one by a rename.
 
     An interrupted save leaves the earlier folder as it was.
     """

@@ -44,7 +44,9 @@ def make_qwen3(
     if heads % kv_heads:
         raise ValueError(f"kv_heads: expected a divisor of heads={heads}, got {kv_heads}")
     if head_dim % 2:
-        raise ValueError(f"head_dim: expected an even number (rotary positions come in pairs), got {head_dim}")
+        raise ValueError(
+            f"head_dim: expected an even number (rotary positions come in pairs), got {head_dim}"
+        )
     config = Qwen3Config(
         vocab_size=vocab_size,
         hidden_size=hidden,
@@ -58,7 +60,6 @@ def make_qwen3(
         bos_token_id=bos_id,
         eos_token_id=eos_id,
         pad_token_id=pad_id,
-        attn_implementation="sdpa",
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
