@@ -1,33 +1,26 @@
 """`TextWorldEnv`: the same games in the real TextWorld engine, to which the native simulator is held.
 
-The engine is used as it is, except for two costs that do not change its answers: it translates PDDL to SAS
-four times per episode (here once per game), and it derives every command's text anew at every step (here
-once per game and operator). One engine object serves all games, because each new one loads its own copy of a
-shared library and never gives it back (2.2 MB a game). Not thread-safe: the translator swaps sys.stdout,
-sys.argv and module globals.
+The engine is used as it is, except that it remembers what it would compute anew from the same text: the
+translation of a game (see `EngineMemory`) and the texts of its commands. One engine object serves all games,
+because each new one loads its own copy of a shared library and never gives it back (2.2 MB a game). Not
+thread-safe: the translator swaps sys.stdout, sys.argv and module globals.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import fast_downward
 from alfworld.agents.utils.misc import Demangler
 from textworld.core import EnvInfos
 from textworld.envs.pddl import PddlEnv
 from textworld.logic import Signature
 
+from had.envs.alfworld.engine_memory import EngineMemory
 from had.envs.alfworld.game import parse_game, read_game_data
 from had.envs.alfworld.wording import NOTHING_HAPPENS
 from had.envs.base import EnvFailure
 from had.records import Effect, EnvState, EnvStep, Task
-
-# A translated game takes about 2 MB; enough for the games that one worker plays again within a round.
-_MAX_TRANSLATIONS = 16
 
 
 class _Engine(PddlEnv):
@@ -75,46 +68,24 @@ class _Engine(PddlEnv):
         return str(self._entity_infos[identity].name)
 
 
-class _Translations:
-    """Remembers PDDL->SAS translations; the planner's own one is not made, for nobody asks for a plan."""
-
-    def __init__(self) -> None:
-        self._translate = fast_downward.pddl2sas
-        self._by_game: OrderedDict[tuple[str, str], Any] = OrderedDict()
-
-    def __call__(self, domain: str, problem: str, verbose: bool = False, optimize: bool = False) -> Any:
-        key = (domain, problem)
-        if key not in self._by_game:
-            self._by_game[key] = self._translate(domain, problem, verbose=verbose)
-        self._by_game.move_to_end(key)
-        while len(self._by_game) > _MAX_TRANSLATIONS:
-            self._by_game.popitem(last=False)
-        return self._by_game[key]
-
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Within this block the engine translates through this object."""
-        fast_downward.pddl2sas = self
-        try:
-            yield
-        finally:
-            fast_downward.pddl2sas = self._translate
-
-
 class TextWorldEnv:
     """A `TextEnv` over game files, played by the TextWorld engine."""
 
     def __init__(self) -> None:
         self._engine = _Engine(EnvInfos(admissible_commands=True, won=True))
-        self._translations = _Translations()
+        self._memory = EngineMemory()
+        self._loaded: dict[str, object] = {}
         self._step: EnvStep | None = None
 
     def reset(self, task: Task) -> EnvStep:
         data = read_game_data(task.source)
         parse_game(data, task.source)  # the same complaints about a malformed file as the native simulator
         try:
-            with self._translations.in_use():
-                self._engine.load(data)
+            with self._memory.in_use():
+                if data != self._loaded:
+                    self._loaded = {}
+                    self._engine.load(data)
+                    self._loaded = data
                 state = self._engine.reset()
         except (Exception, SystemExit) as error:  # the translator ends the process on a fault in the PDDL
             fault = f"{type(error).__name__}: {error}"
@@ -132,7 +103,8 @@ class TextWorldEnv:
         if before is None:
             raise EnvFailure("step() was called before reset(): start a task first")
         try:
-            state, _, _ = self._engine.step(command)
+            with self._memory.in_use():
+                state, _, _ = self._engine.step(command)
         except Exception as error:
             raise EnvFailure(f"TextWorld failed at {command!r}: {type(error).__name__}: {error}") from error
         is_refused = state.feedback == NOTHING_HAPPENS
