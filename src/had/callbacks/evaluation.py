@@ -1,0 +1,151 @@
+"""Plays evaluation tasks before, during and after training, under any conditions, and keeps the results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lightning import Callback, LightningModule, Trainer
+
+from had.harness.conditions import get_condition
+from had.metrics.functional import aggregate_metrics, evaluate_metrics
+from had.records import Episode, Task
+from had.rollout.actor import Actor
+from had.rollout.player import Player, derive_seed
+from had.runtime.files import CsvAppender
+
+Results = dict[str, dict[str, dict[str, dict[str, Any]]]]  # split -> condition -> metric -> value, low, high, count
+EVAL_COLUMNS = ("update", "split", "condition", "metric", "value", "low", "high", "count")
+ALL_SPLITS = "all"
+
+
+class Evaluator:
+    """Plays splits under conditions and computes the metrics.
+
+    Args:
+        player: environment, harness and prompts.
+        actor: the student at the evaluation temperature.
+        tasks: split -> tasks.
+        conditions: names of harness conditions.
+        seed: of wording and sampling; the same at every evaluation, so that before and after are paired.
+        transcripts: takes (name, episodes) of every evaluated split and condition.
+    """
+
+    def __init__(
+        self,
+        player: Player,
+        actor: Actor,
+        tasks: Mapping[str, Sequence[Task]],
+        conditions: Sequence[str] = ("full",),
+        seed: int = 0,
+        transcripts: Callable[[str, Sequence[Episode]], None] | None = None,
+    ) -> None:
+        self.player, self.actor, self.tasks = player, actor, tasks
+        self.conditions = [get_condition(name) for name in conditions]
+        self.seed, self.transcripts = seed, transcripts
+        self.on_phase: Callable[[str, int, int], None] = lambda phase, done, total: None
+        self.seconds = 0.0
+
+    def run(self, label: str) -> Results:
+        """Play everything once; `label` names the transcripts."""
+        started = time.monotonic()
+        results: Results = {}
+        for condition in self.conditions:
+            by_split: dict[str, list[Episode]] = {}
+            for split, tasks in self.tasks.items():
+                phase = f"evaluate {split}, {condition.name}"
+                by_split[split] = self.player.play(
+                    tasks,
+                    self.actor,
+                    seed=derive_seed(self.seed, "evaluate", split),
+                    prefix=f"{label}/{condition.name}",
+                    condition=condition,
+                    progress=lambda done, total, phase=phase: self.on_phase(phase, done, total),  # type: ignore[misc]
+                )
+                results.setdefault(split, {})[condition.name] = evaluate_metrics(by_split[split])
+                if self.transcripts is not None:
+                    self.transcripts(f"{label}_{split}_{condition.name}", by_split[split])
+            if len(by_split) > 1:
+                results.setdefault(ALL_SPLITS, {})[condition.name] = aggregate_metrics(by_split)
+        self.seconds += time.monotonic() - started
+        return results
+
+
+class EvaluationCallback(Callback):
+    """Evaluates before training, every N updates, and at the end.
+
+    Needs a `WeightSync` before it in the list of callbacks. The evaluation tasks never decide anything: the best
+    student is the one with the highest success rate on the *validation* tasks, which are held out of training.
+
+    Args:
+        final: evaluation before and after training.
+        validation: evaluation every `every_num_updates`, or None.
+        every_num_updates: checked at the end of every round.
+        csv_path: `eval.csv` of the run.
+        save_best: called with the module when the validation success rate has risen.
+    """
+
+    def __init__(
+        self,
+        final: Evaluator,
+        validation: Evaluator | None,
+        every_num_updates: int,
+        csv_path: Path | str,
+        save_best: Callable[[LightningModule], None],
+    ) -> None:
+        if every_num_updates < 1:
+            raise ValueError(f"every_num_updates: expected >= 1, got {every_num_updates}")
+        self.final, self.validation, self.every_num_updates = final, validation, every_num_updates
+        self.csv, self.save_best = CsvAppender(csv_path, EVAL_COLUMNS), save_best
+        self.before: Results = {}
+        self.after: Results = {}
+        self.best_sr, self.last_validated = -1.0, 0
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of all evaluations."""
+        return self.final.seconds + (self.validation.seconds if self.validation is not None else 0.0)
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if not self.before:
+            self.before = self.final.run("before")
+            self._write(0, self.before, pl_module)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.global_step - self.last_validated >= self.every_num_updates:
+            self._validate(trainer, pl_module)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.global_step > self.last_validated:
+            self._validate(trainer, pl_module)
+        self.after = self.final.run("after")
+        self._write(trainer.global_step, self.after, pl_module)
+
+    def _validate(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.last_validated = trainer.global_step
+        if self.validation is None:
+            return
+        results = self.validation.run(f"update_{trainer.global_step:05d}")
+        self._write(trainer.global_step, results, pl_module)
+        rates = [by_condition["full"]["sr"]["value"] for by_condition in results.values() if "full" in by_condition]
+        if rates and rates[0] is not None and rates[0] > self.best_sr:
+            self.best_sr = rates[0]
+            self.save_best(pl_module)
+
+    def _write(self, update: int, results: Results, pl_module: LightningModule) -> None:
+        rows = [
+            {"update": update, "split": split, "condition": condition, "metric": metric, **estimate}
+            for split, conditions in results.items()
+            for condition, metrics in conditions.items()
+            for metric, estimate in metrics.items()
+        ]
+        self.csv.append(*rows)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"before": self.before, "best_sr": self.best_sr, "last_validated": self.last_validated}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.before = state_dict["before"]
+        self.best_sr, self.last_validated = state_dict["best_sr"], state_dict["last_validated"]

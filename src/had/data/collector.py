@@ -1,0 +1,107 @@
+"""One round: the student plays, the teacher labels."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from had.harness.conditions import FULL, Condition
+from had.records import Episode, Record, Task
+from had.rollout.actor import Actor
+from had.rollout.player import Player, derive_seed
+from had.teachers.labeler import Labeler
+
+PhaseHook = Callable[[str, int, int], None]  # (phase, done, total)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round brought.
+
+    Attributes:
+        number: from 0.
+        policy_version: of the student that played.
+        episodes: all of them, failed ones included.
+        records: the labelled states.
+        num_unlabelled: states without a record.
+        seconds_collect, seconds_label: wall time.
+    """
+
+    number: int
+    policy_version: int
+    episodes: tuple[Episode, ...]
+    records: tuple[Record, ...]
+    num_unlabelled: int
+    seconds_collect: float
+    seconds_label: float
+
+
+@dataclass
+class Collector:
+    """Plays and labels rounds. Round r is the same whatever was collected before, given the same weights.
+
+    Attributes:
+        tasks: the training tasks.
+        player: environment, harness and prompts.
+        actor: who plays.
+        labeler: who labels.
+        condition: harness condition under which the student plays.
+        tasks_per_round: 16 in the paper.
+        seed: of task order, play and labels.
+    """
+
+    tasks: Sequence[Task]
+    player: Player
+    actor: Actor
+    labeler: Labeler
+    condition: Condition = FULL
+    tasks_per_round: int = 16
+    seed: int = 0
+    on_phase: PhaseHook = field(default=lambda phase, done, total: None)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tasks_per_round <= len(self.tasks):
+            raise ValueError(
+                f"tasks_per_round: expected 1 to {len(self.tasks)} (the training tasks), got {self.tasks_per_round}"
+            )
+
+    def round_tasks(self, number: int) -> list[Task]:
+        """The tasks of a round: a walk through seeded shuffles of the pool, without repetition within a shuffle."""
+        start, chosen = number * self.tasks_per_round, []
+        for position in range(start, start + self.tasks_per_round):
+            epoch, index = divmod(position, len(self.tasks))
+            order = list(range(len(self.tasks)))
+            random.Random(f"{self.seed}/tasks/{epoch}").shuffle(order)
+            chosen.append(self.tasks[order[index]])
+        return chosen
+
+    def collect(self, number: int, policy_version: int) -> Round:
+        """Play and label one round with the student that the actor's engine holds now."""
+        tasks = self.round_tasks(number)
+        started = time.monotonic()
+        self.on_phase("play", 0, len(tasks))
+        episodes = self.player.play(
+            tasks,
+            self.actor,
+            seed=derive_seed(self.seed, "play", number),
+            prefix=f"r{number:04d}",
+            condition=self.condition,
+            policy_version=policy_version,
+            progress=lambda done, total: self.on_phase("play", done, total),
+        )
+        played = time.monotonic()
+        self.on_phase("label", 0, 1)
+        records, num_unlabelled = self.labeler.label(episodes, number, derive_seed(self.seed, "label", number))
+        self.on_phase("label", 1, 1)
+        labelled = time.monotonic()
+        return Round(
+            number,
+            policy_version,
+            tuple(episodes),
+            tuple(records),
+            num_unlabelled,
+            played - started,
+            labelled - played,
+        )

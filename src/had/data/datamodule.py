@@ -1,0 +1,132 @@
+"""The LightningDataModule: every epoch is one round, collected when its dataloader is asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from lightning import LightningDataModule
+from torch.utils.data import DataLoader
+
+from had.batch import TokenBatch
+from had.data.collector import Collector, Round
+from had.data.layouts import Layout
+from had.data.packing import pack
+from had.data.record_dump import RecordDump
+from had.data.replay import ReplayBuffer
+from had.records import Record
+
+MAX_BARREN_ROUNDS = 5  # rounds in a row that may end without one full batch before the run stops
+_log = logging.getLogger(__name__)
+
+
+class RoundDataModule(LightningDataModule):
+    """Streams on-policy rounds. Needs `reload_dataloaders_every_n_epochs=1` and `use_distributed_sampler=False`.
+
+    One item of the dataloader is one optimizer step: the micro-batches that hold its records.
+
+    Attributes:
+        rounds: the rounds collected for the current epoch (more than one when a round was too small for a batch).
+        policy_version: number of finished epochs; the student of round 0 has version 0.
+        seconds: wall time spent collecting and labelling, over the run.
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        buffer: ReplayBuffer,
+        layouts: Sequence[Layout],
+        max_tokens: int,
+        pad_id: int,
+        dump: RecordDump | None = None,
+    ) -> None:
+        """Set up the stream.
+
+        Args:
+            collector: plays and labels.
+            buffer: keeps records until a batch is full.
+            layouts: what is scored of a record.
+            max_tokens: padded tokens per micro-batch.
+            pad_id: padding token.
+            dump: writes the records with the update that used them.
+        """
+        super().__init__()
+        self.collector, self.buffer, self.layouts = collector, buffer, layouts
+        self.max_tokens, self.pad_id, self.dump = max_tokens, pad_id, dump
+        self.policy_version = 0
+        self.next_round = 0
+        self.num_drawn = 0
+        self.rounds: list[Round] = []
+        self.seconds = {"collect": 0.0, "label": 0.0}
+
+    def train_dataloader(self) -> DataLoader[list[TokenBatch]]:
+        """Collect the next round and pack its updates."""
+        batches = self._draw()
+        steps = [pack(batch, self.layouts, self.max_tokens, self.pad_id) for batch in batches]
+        self.collector.on_phase("update", 0, len(steps))
+        return DataLoader(steps, batch_size=None, shuffle=False)  # type: ignore[arg-type]
+
+    def finish_epoch(self) -> int:
+        """The policy has been updated: raise its version and return it."""
+        self.policy_version += 1
+        return self.policy_version
+
+    def write_dump(self) -> None:
+        """Bring the record files up to date."""
+        if self.dump is not None:
+            self.dump.write(keep_from_round=self.next_round - 2 * self.buffer.max_policy_lag)
+
+    def _draw(self) -> list[list[Record]]:
+        self.rounds = []
+        for _ in range(MAX_BARREN_ROUNDS):
+            self.rounds.append(self._collect())
+            batches = self.buffer.draw(self.policy_version)
+            if batches:
+                self._note_use(batches)
+                return batches
+        episodes = [episode for item in self.rounds for episode in item.episodes]
+        failed = [episode.message for episode in episodes if episode.is_failed]
+        raise RuntimeError(
+            f"{MAX_BARREN_ROUNDS} rounds brought no full batch of {self.buffer.batch_size} records: {len(episodes)} "
+            f"episodes, {len(failed)} failed{f' (the last: {failed[-1]})' if failed else ''}, {len(self.buffer)} records "
+            "wait. Raise data.tasks_per_round, lower data.batch_size, or look into the failures"
+        )
+
+    def _collect(self) -> Round:
+        collected = self.collector.collect(self.next_round, self.policy_version)
+        self.next_round += 1
+        self.buffer.add(collected.records)
+        if self.dump is not None:
+            self.dump.add(collected.records)
+        self.seconds["collect"] += collected.seconds_collect
+        self.seconds["label"] += collected.seconds_label
+        return collected
+
+    def _note_use(self, batches: Sequence[Sequence[Record]]) -> None:
+        for batch in batches:
+            self.num_drawn += 1
+            if self.dump is not None:
+                self.dump.use(batch, self.num_drawn)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next round depends on."""
+        usage = self.collector.labeler.teacher.usage
+        return {
+            "policy_version": self.policy_version,
+            "next_round": self.next_round,
+            "num_drawn": self.num_drawn,
+            "seconds": dict(self.seconds),
+            "buffer": self.buffer.state_dict(),
+            "usage": dict(vars(usage)),
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a saved state; runs before the first dataloader of a resumed run."""
+        self.policy_version = state_dict["policy_version"]
+        self.next_round = state_dict["next_round"]
+        self.num_drawn = state_dict["num_drawn"]
+        self.seconds = dict(state_dict["seconds"])
+        self.buffer.load_state_dict(state_dict["buffer"])
+        for name, value in state_dict["usage"].items():
+            setattr(self.collector.labeler.teacher.usage, name, value)

@@ -1,0 +1,70 @@
+"""Turns visited states into records: asks the questions of the method and leaves out what stayed unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from had.prompts.render import Renderer
+from had.prompts.views import View
+from had.records import Episode, Record, TeacherLabels
+from had.teachers.questions import Question
+from had.teachers.state import VisitedState, visited_states
+from had.teachers.teacher import Teacher
+
+
+@dataclass
+class Labeler:
+    """The labelling half of a method.
+
+    Attributes:
+        teacher: who is asked.
+        questions: what is asked, in order.
+        renderer: the student's chat format, for the prompts that the records keep.
+    """
+
+    teacher: Teacher
+    questions: Sequence[Question]
+    renderer: Renderer
+
+    def label(self, episodes: Sequence[Episode], round: int, seed: int) -> tuple[list[Record], int]:
+        """Records of all visited states.
+
+        Args:
+            episodes: what was played.
+            round: recorded in the records.
+            seed: decides the teacher's samples.
+
+        Returns:
+            The records, and how many states got none because the teacher could not answer or the student's
+            reply was empty.
+        """
+        states = [state for state in visited_states(episodes, seed) if state.turn.response.ids]
+        num_unlabelled = sum(len(episode.turns) for episode in episodes) - len(states)
+        labels = [TeacherLabels() for _ in states]
+        for question in self.questions:
+            labels = question.ask(self.teacher, states, labels)
+        keeps_negative = any(question.needs_negative_view for question in self.questions)
+        records = []
+        for state, label in zip(states, labels, strict=True):
+            if all(question.is_answered(label) for question in self.questions):
+                records.append(self._record(state, label, round, keeps_negative))
+            else:
+                num_unlabelled += 1
+        return records, num_unlabelled
+
+    def _record(self, state: VisitedState, label: TeacherLabels, round: int, keeps_negative: bool) -> Record:
+        without = state.prompt(self.renderer, View.WITHOUT_HARNESS) if keeps_negative else ()
+        return Record(
+            id=state.id,
+            episode_id=state.episode.id,
+            turn_index=state.turn.index,
+            relative_position=state.relative_position,
+            round=round,
+            policy_version=state.episode.policy_version,
+            prompt_ids=state.turn.prompt_ids,
+            prompt_ids_without=without or (),
+            student=state.turn.response,
+            labels=label,
+            actor=state.turn.actor,
+        )
