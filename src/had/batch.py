@@ -2,9 +2,9 @@
 
 Dimension legend: B rows, T tokens of a row, N scored tokens, S spans, K top-k entries.
 
-A row is a tree: a node is a run of tokens; a token attends to the tokens of its node's ancestors and, causally, to its own
-node. Independent rows are trees of a single node. A *span* is a run of consecutive scored tokens inside one node; the first
-token of a node is predicted by the last token of its parent.
+A row is a tree: a node is a run of tokens; a token attends to the tokens of its node's ancestors and,
+causally, to its own node. Independent rows are trees of a single node. A *span* is a run of consecutive
+scored tokens inside one node; the first token of a node is predicted by the last token of its parent.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class TokenBatch:
         num_nodes = self.parents_BM.shape[1]
         # is_ancestor[b, i, j]: node j is node i or one of its ancestors
         ancestor = torch.arange(num_nodes, device=self.tokens_BT.device).expand(num_rows, num_nodes).clone()
-        is_ancestor = torch.zeros(num_rows, num_nodes, num_nodes + 1, dtype=torch.bool, device=self.tokens_BT.device)
+        shape = (num_rows, num_nodes, num_nodes + 1)
+        is_ancestor = torch.zeros(shape, dtype=torch.bool, device=self.tokens_BT.device)
         for _ in range(num_nodes):
             is_ancestor.scatter_(2, torch.where(ancestor < 0, num_nodes, ancestor).unsqueeze(-1), True)
             step = self.parents_BM.gather(1, ancestor.clamp(min=0))

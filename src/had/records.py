@@ -33,7 +33,7 @@ class Effect(StrEnum):
     """What a command did (spec section 4)."""
 
     CHANGED = "changed"  # the state key (location, held objects, admissible commands) changed
-    INFORMATIONAL = "informational"  # accepted, but the state key stays: look, inventory, examine, help, heat…
+    INFORMATIONAL = "informational"  # accepted, but the state key stays: look, inventory, examine, heat…
     NO_EFFECT = "no_effect"  # refused by the environment, or rejected before it was executed
 
 
@@ -62,7 +62,8 @@ class EnvStep:
         state: the situation after the command.
         effect: what the command did; CHANGED after a reset.
         reward: the environment's own final-scale reward so far (ALFWorld 0/1, WebShop 0..1).
-        score: score in the environment's published units (ALFWorld 0/100, WebShop 0..100, ScienceWorld -100..100).
+        score: score in the environment's published units (ALFWorld 0/100, WebShop 0..100, ScienceWorld
+            -100..100).
         is_done: no further command is accepted.
         is_won: the task counts as a success.
     """
@@ -88,7 +89,7 @@ class VisitSummary:
 
 @dataclass(frozen=True)
 class HarnessFacts:
-    """What the tracker knows at one turn, before the agent answers. The parts of the harness only put this into words.
+    """What the tracker knows at one turn, before the agent answers; the harness's parts put it into words.
 
     Attributes:
         turn: number of this turn, from 1.
@@ -122,7 +123,7 @@ class HarnessFacts:
 
 @dataclass(frozen=True)
 class HarnessReport:
-    """The warnings in force at one turn under the full harness, whatever was shown to the agent (for the metrics).
+    """The warnings in force at one turn under the full harness, whatever the agent was shown.
 
     Attributes:
         is_urged: the budget urge is on.
@@ -169,7 +170,7 @@ class Response:
 
     @property
     def reasoning_ids(self) -> tuple[int, ...]:
-        """Everything before the action, the words `Thought:` and `Action:` included: the context z_s of the preference."""
+        """Everything before the action, `Thought:` and `Action:` included: the preference's context z_s."""
         return self.ids[: self.action_span[0]]
 
     @property

@@ -60,12 +60,16 @@ class Engine(Protocol):
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
     ) -> list[Generation | EngineFailure]:
-        """Sample one continuation per prompt, in order; a request that cannot be answered yields an EngineFailure."""
+        """Sample one continuation per prompt, in order; an unanswerable request yields an EngineFailure."""
 
-    def score(self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int) -> list[TopKScores]:
+    def score(
+        self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int
+    ) -> list[TopKScores]:
         """The model's top-k next-token log-probabilities at every token of each response."""
 
-    def logprobs(self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+    def logprobs(
+        self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
+    ) -> list[tuple[float, ...]]:
         """Log-probability of every response token, given the prompt and the earlier response tokens."""
 
     def load_weights(self, version: int, state_dict: Mapping[str, Any]) -> None:

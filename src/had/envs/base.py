@@ -37,7 +37,8 @@ class TaskSource(Protocol):
 
         Raises:
             ValueError: unknown split (the message lists the known ones).
-            FileNotFoundError: the data are missing (the message says where they were expected and how to get them).
+            FileNotFoundError: the data are missing (the message says where they were expected and how to get
+                them).
         """
 
 
@@ -62,10 +63,13 @@ class EnvPool(Protocol):
         """How many episodes can be played at once."""
 
     def reset(self, tasks: dict[int, Task]) -> dict[int, EnvStep | EnvFailure]:
-        """Start an episode in each given slot; a failure is returned, not raised, for the slots it concerns."""
+        """Start an episode in each given slot; a failure is returned, not raised, for its slots."""
 
     def step(self, commands: dict[int, str]) -> dict[int, EnvStep | EnvFailure]:
-        """Execute one command in each given slot; a slot whose worker hung or died gets an EnvFailure and must be reset."""
+        """Execute one command in each given slot.
+
+        A slot whose worker hung or died gets an EnvFailure and must be reset.
+        """
 
     def close(self) -> None:
         """End all workers."""

@@ -1,4 +1,4 @@
-"""Evaluation conditions: which categories of the harness text are shown, and whether rejected commands are executed."""
+"""Evaluation conditions: which categories of text are shown, and whether rejected commands are executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Condition:
     Attributes:
         name: as it stands in tables and files.
         hidden: categories whose sentences are left out.
-        is_blocking: a command that the validity check rejects is not executed; it costs a turn and the agent is told.
+        is_blocking: a command that the validity check rejects is not executed; it costs a turn, and the agent
+            is told.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a part of the harness is: an object that looks at the facts of a turn and says at most a few sentences."""
+"""A part of the harness: an object that looks at the facts of a turn and says at most a few sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEHAVIOR_MONITORING = "behavior_monitoring"
 
 
 class Part(Protocol):
-    """One part. Implementations are frozen dataclasses of plain values, so that equal parts say equal things."""
+    """One part. Implementations are frozen dataclasses of plain values: equal parts say equal things."""
 
     def sentences(self, facts: HarnessFacts, draw: Draw) -> list[tuple[str, str]]:
         """(category, sentence) pairs to say now, in order; an empty list keeps silent."""
@@ -48,12 +48,14 @@ def check_wordings(name: str, wordings: Sequence[str], fields: set[str]) -> tupl
     Raises:
         ValueError: no wording at all, or one that does not format with `fields`.
     """
+    if isinstance(wordings, str):
+        raise ValueError(f"{name}: expected a list of wordings, got one text, {wordings!r}; put it in a list")
     if not wordings:
         raise ValueError(f"{name}: expected at least one wording, got none")
     for wording in wordings:
         try:
             wording.format(**dict.fromkeys(fields, ""))
-        except (KeyError, IndexError, ValueError) as error:
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
             raise ValueError(
                 f"{name}: the wording {wording!r} does not format; it may use {sorted(fields)} ({error!r})"
             ) from error

@@ -1,4 +1,4 @@
-"""Part *situation*: where the agent is, what it holds, which places it has and has not visited. Every turn."""
+"""Part *situation*: where the agent is, what it holds, what it has and has not visited. Every turn."""
 
 from __future__ import annotations
 

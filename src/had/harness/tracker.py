@@ -1,4 +1,4 @@
-"""Keeps track of what happened in one episode and states it as `HarnessFacts`; it never puts anything into words."""
+"""Keeps track of what happened in one episode, as `HarnessFacts`; it puts nothing into words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ StateKey = tuple[str | None, tuple[str, ...], tuple[str, ...]]
 
 
 def state_key(step: EnvStep) -> StateKey:
-    """The key of novelty and of "the same state": (location, held objects, admissible commands), spec section 4."""
+    """The key of novelty and of "the same state": (location, held objects, admissible commands)."""
     return (step.state.location, step.state.held, step.commands)
 
 
 @dataclass
 class Tracker:
-    """Follows one episode. `start` once, then `advance` after every turn; `facts` is what is known now.
+    """Follows one episode: `start` once, then `advance` after every turn; `facts` is what is known now.
 
-    It only reads the environment's answers and the agent's own commands: nothing that an agent could not know.
+    It reads the environment's answers and the agent's own commands: nothing that an agent could not know.
 
     Attributes:
         max_turns: turns that the episode may last.
@@ -62,7 +62,8 @@ class Tracker:
         before = self._step
         if command is not None and step.effect is Effect.NO_EFFECT:
             self._failures.setdefault(state_key(before), Counter())[command] += 1
-        self._visit_num_commands += 1
+        if command is not None:
+            self._visit_num_commands += 1
         if step.state.location != before.state.location:
             self._leave(before.state.location)
             self._arrive(step.state.location, turn=self._turn + 1)

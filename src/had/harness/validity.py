@@ -1,4 +1,4 @@
-"""The validity check of a command against the current record: no reward, no future, no gold action (spec section 5)."""
+"""The validity check of a command against the current record: no reward, no future, no gold action."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def check_command(
 ) -> Verdict:
     """Verdict on `command` at the state described by `commands` and `facts`.
 
-    Where an environment lists no admissible commands (ScienceWorld), its grammar decides what is admissible. A command counts
-    as a repeated failure once it had no effect in this same state, whether or not the harness reports it yet.
+    Where an environment lists no admissible commands (ScienceWorld), its grammar decides what is admissible.
+    A command counts as a repeated failure once it had no effect in this same state, whether or not the
+    harness reports it yet.
     """
     if command is None:
         return Verdict.UNPARSABLE

@@ -1,4 +1,4 @@
-"""Part *visit*: when the current visit began, how many commands it took so far, and the earlier visits of this place."""
+"""Part *visit*: when the current visit began, its commands so far, and the earlier visits of this place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Visit(Silent):
     revisit_wordings: Sequence[str] = REVISIT_WORDINGS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "wordings", check_wordings("visit.wordings", self.wordings, {"turn", "commands"}))
+        current = check_wordings("visit.wordings", self.wordings, {"turn", "commands"})
+        object.__setattr__(self, "wordings", current)
         revisit = check_wordings("visit.revisit_wordings", self.revisit_wordings, {"visits"})
         object.__setattr__(self, "revisit_wordings", revisit)
 

@@ -11,7 +11,7 @@ from had.harness.compose import Harness
 from had.harness.tracker import Tracker
 from had.pretraining.expert import Expert, Habits, Prior
 from had.prompts.render import Renderer
-from had.prompts.views import Shown, View
+from had.prompts.views import PastTurn, Shown, ShownTurn, View
 from had.records import Effect, EnvState, EnvStep, Episode, Task
 
 
@@ -95,7 +95,8 @@ class Corpus:
                 expert.start(episode.task.goal, step)
             else:
                 expert.observe(previous, step)
-            samples.append(self._sample(episode.task.goal, episode.turns[:index], turn, expert.decide().reply, rng))
+            reply = expert.decide().reply
+            samples.append(self._sample(episode.task.goal, episode.turns[:index], turn, reply, rng))
             previous = turn.response.action
         return samples
 
@@ -124,7 +125,12 @@ class Corpus:
         return samples
 
     def _stray(
-        self, last: str | None, rate: float, commands: Sequence[str], vocabulary: Sequence[str], rng: random.Random
+        self,
+        last: str | None,
+        rate: float,
+        commands: Sequence[str],
+        vocabulary: Sequence[str],
+        rng: random.Random,
     ) -> str | None:
         """A random command to execute instead of the expert's, or None."""
         if last is not None and rng.random() < self.noise.repeat_probability:
@@ -136,7 +142,9 @@ class Corpus:
             return rng.choice(refused)
         return rng.choice(list(commands))
 
-    def _sample(self, goal: str, past: Sequence, now: Shown, reply: str, rng: random.Random) -> Sample:  # type: ignore[type-arg]
+    def _sample(
+        self, goal: str, past: Sequence[PastTurn], now: ShownTurn, reply: str, rng: random.Random
+    ) -> Sample:
         view = View.WITHOUT_HARNESS if rng.random() < self.without_share else View.WITH_HARNESS
         prompt = self.renderer.prompt(goal, past, now, view)
         tokenizer = self.renderer.tokenizer

@@ -1,4 +1,4 @@
-"""An exploring player that sees only what an agent sees: it reads observations, remembers them, and searches likely places first.
+"""An exploring player that sees only what an agent sees: it remembers, and searches likely places first.
 
 It exists to make the small models: they imitate its commands and its one-line thoughts.
 """
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from had.pretraining.goal import Goal, parse_goal
 from had.records import Effect, EnvStep
 
-Prior = Mapping[str, Mapping[str, float]]  # object type -> place type -> expected number of such objects in one place
+# object type -> place type -> expected number of such objects in one place
+Prior = Mapping[str, Mapping[str, float]]
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 TREATED = {"clean": "clean", "heat": "hot", "cool": "cool"}
@@ -44,9 +45,10 @@ class Habits:
     """How well the player plays; the defaults play well.
 
     Attributes:
-        forgetfulness: probability of searching a place drawn at random from all places instead of the most likely unsearched one.
-        carelessness: probability of leaving a closed receptacle unopened while searching, and of skipping the treatment of an
-            object that has to be cleaned, heated or cooled (decided anew at every turn).
+        forgetfulness: probability of searching a place drawn at random from all places instead of the most
+            likely unsearched one.
+        carelessness: probability of leaving a closed receptacle unopened while searching, and of skipping the
+            treatment of an object that has to be cleaned, heated or cooled (decided anew at every turn).
     """
 
     forgetfulness: float = 0.0
@@ -55,7 +57,7 @@ class Habits:
 
 @dataclass
 class Expert:
-    """One episode's player: `start`, then alternately `decide` and `observe`; it may also watch somebody else's commands.
+    """One episode's player: `start`, then alternately `decide` and `observe`; it may also watch others play.
 
     Attributes:
         prior: where objects are usually found.
@@ -215,7 +217,8 @@ class Expert:
     def _within_reach(self) -> list[str]:
         """The place where the agent is, then those at the same spot, which cannot be gone to."""
         here = self._here()
-        beside = [place for place in self._places() if place != here and f"examine {place}" in self._commands()]
+        commands = self._commands()
+        beside = [place for place in self._places() if place != here and f"examine {place}" in commands]
         return ([here] if here is not None else []) + beside
 
     def _commands(self) -> tuple[str, ...]:

@@ -19,5 +19,6 @@ def count_prior(games: Iterable[Game]) -> Prior:
         for item, receptacle in game.facts.get("inreceptacle", ()):
             found[type_of(game.names[item])][type_of(game.names[receptacle])] += 1
     return {
-        item: {place: count / places[place] for place, count in counts.items()} for item, counts in found.items()
+        item: {place: count / places[place] for place, count in counts.items()}
+        for item, counts in found.items()
     }

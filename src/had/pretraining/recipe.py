@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
-import torch
-from torch import nn
+from transformers import PreTrainedModel
 
 from had.engines.base import SamplingParams
 from had.engines.hf import HFEngine
@@ -35,6 +35,8 @@ from had.runtime.files import write_json
 
 MAX_REPLY_TOKENS = 48
 MAX_PROMPT_TOKENS = 2000
+THOUGHT_WORDS = "I need one more. Here is a. I do not need the. from with commands turns"
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +76,7 @@ class Recipe:
     games: Mapping[str, Games]
     harness: Harness
     prompt: PromptFormat
-    architecture: Mapping[str, int]
+    architecture: Mapping[str, Any]
     schedule: Schedule
     habits: Habits = field(default_factory=Habits)
     noise: Noise = field(default_factory=Noise)
@@ -90,7 +92,7 @@ class Recipe:
             tasks = [task for games in self.games.values() for task in _spread(games.source.tasks("train"))]
             known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_prior_games)]]
             names = sorted({name for game in known for name in game.names.values() if name[-1].isdigit()})
-            texts = [task.goal for task in tasks] + ["I need one more. Here is a. I do not need the. from with commands turns"]
+            texts = [task.goal for task in tasks] + [THOUGHT_WORDS]
             words = [f" {kind}." for kind in sorted({name.rpartition(" ")[0] for name in names})]
             tokenizer = build_tokenizer(
                 texts + words * 20, names, phrases(self.prompt, self.harness), self.vocab_size
@@ -104,7 +106,10 @@ class Recipe:
         tokenizer = load_tokenizer(folder)
         prior: Prior = json.loads((folder / "prior.json").read_text())
         renderer = Renderer(tokenizer, self.prompt, MAX_PROMPT_TOKENS, frozenset([tokenizer.eos_token_id]))
-        sources = [Source(games.source.tasks("train"), games.max_turns, games.weight) for games in self.games.values()]
+        sources = [
+            Source(games.source.tasks("train"), games.max_turns, games.weight)
+            for games in self.games.values()
+        ]
         return Corpus(
             sources, prior, self.habits, self.harness, renderer, self.noise, self.without_share, self.seed
         )
@@ -120,7 +125,7 @@ class Recipe:
         _log.info("parameters: %d", sum(parameter.numel() for parameter in model.parameters()))
         training = Imitation(model, corpus, self.schedule, folder, OwnPlay(corpus, self.own_play_episodes))
         training.run(report)
-        return save_hf(model.to(torch.bfloat16), tokenizer, folder / "model")
+        return save_hf(model.bfloat16(), tokenizer, folder / "model")
 
 
 @dataclass
@@ -135,7 +140,7 @@ class OwnPlay:
     corpus: Corpus
     num_episodes: int
 
-    def __call__(self, model: nn.Module, chunk: int) -> list[Sample]:
+    def __call__(self, model: PreTrainedModel, chunk: int) -> list[Sample]:
         """Relabelled samples of the model's own play at temperature 1."""
         renderer, rng = self.corpus.renderer, random.Random(f"{self.corpus.seed}/own/{chunk}")
         engine = HFEngine(model, [renderer.tokenizer.eos_token_id], prefix_cache_tokens=0)
@@ -149,5 +154,5 @@ class OwnPlay:
         return [sample for episode in episodes for sample in self.corpus.relabel(episode, rng)]
 
 
-def _spread(tasks: Sequence, most: int = 2000) -> Sequence:  # type: ignore[type-arg]
+def _spread(tasks: Sequence[_T], most: int = 2000) -> Sequence[_T]:
     return tasks[:: max(1, len(tasks) // most)]

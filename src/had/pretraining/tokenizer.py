@@ -1,4 +1,4 @@
-"""A small tokenizer for household games: object names and fixed phrases are single tokens, bytes cover everything else."""
+"""A small tokenizer for household games: names and fixed phrases are single tokens, bytes cover all else."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _WORDS = r" ?[A-Za-z]+| ?[0-9]|\s+|[^\sA-Za-z0-9]"
 
 
 def template_phrases(templates: Iterable[str]) -> list[str]:
-    """The fixed text between the placeholders of templates, without a trailing space (it belongs to what follows)."""
+    """The fixed text between the placeholders of templates; a trailing space belongs to what follows."""
     pieces = [piece.rstrip(" ") for template in templates for piece in re.split(r"\{\w+\}", template)]
     return [piece for piece in pieces if len(piece) > 1]
 
@@ -98,7 +98,8 @@ def build_tokenizer(
     Raises:
         ValueError: names, phrases and bytes alone exceed `vocab_size`.
     """
-    added = [AddedToken(text, normalized=False) for text in dict.fromkeys([*fixed, *(f" {name}" for name in names)])]
+    whole = dict.fromkeys([*fixed, *(f" {name}" for name in names)])
+    added = [AddedToken(text, normalized=False) for text in whole]
     num_words = vocab_size - len(added)
     if num_words < 256 + 2 + len(ROLES):
         raise ValueError(
@@ -107,7 +108,10 @@ def build_tokenizer(
         )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(_WORDS), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(_WORDS), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(

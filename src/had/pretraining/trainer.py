@@ -1,4 +1,4 @@
-"""Imitation training of a small model from scratch: expert chunks, later mixed with relabelled play of its own."""
+"""Imitation training of a small model from scratch: expert chunks, later with relabelled play of its own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from had.pretraining.corpus import Corpus, Sample
 from had.runtime.files import CsvAppender
 
-PlayOwn = Callable[[nn.Module, int], list[Sample]]  # (model, chunk number) -> relabelled samples of its own play
+# (model, chunk number) -> relabelled samples of its own play
+PlayOwn = Callable[[PreTrainedModel, int], list[Sample]]
 COLUMNS = ("step", "chunk", "loss_reply", "loss_prompt", "lr", "samples", "tokens", "seconds")
 
 
@@ -27,7 +29,8 @@ class Schedule:
         num_steps: optimizer steps.
         batch_tokens: padded tokens of one step.
         max_sample_tokens: longer samples are left out (counted).
-        lr: peak learning rate; warm-up, then constant, then linear decay to a tenth over `decay_share` of the steps.
+        lr: peak learning rate; warm-up, then constant, then linear decay to a tenth over `decay_share` of the
+            steps.
         num_warmup: warm-up steps.
         decay_share: share of the steps that decay.
         prompt_loss_weight: weight of the language-model loss on the prompt.
@@ -89,9 +92,15 @@ class Imitation:
     """One resumable training: `run` goes on from the last checkpoint of its folder."""
 
     def __init__(
-        self, model: nn.Module, corpus: Corpus, schedule: Schedule, folder: Path, play_own: PlayOwn | None = None
+        self,
+        model: PreTrainedModel,
+        corpus: Corpus,
+        schedule: Schedule,
+        folder: Path,
+        play_own: PlayOwn | None = None,
     ) -> None:
-        self.model, self.corpus, self.schedule, self.folder, self.play_own = model, corpus, schedule, folder, play_own
+        self.model, self.corpus, self.schedule = model, corpus, schedule
+        self.folder, self.play_own = folder, play_own
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=schedule.lr, betas=(0.9, 0.95), weight_decay=schedule.weight_decay
         )

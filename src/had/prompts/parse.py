@@ -32,9 +32,9 @@ class ParsedAction:
 def parse_action(text: str) -> ParsedAction | ParseFailure:
     """The command of a reply, or why there is none.
 
-    A reply has two lines, `Thought: …` and `Action: …`. Anything before the first `Action:` counts as reasoning,
-    whatever a thinking block holds is ignored, and more than one `Action:` line is a failure: which one is meant
-    would be a guess.
+    A reply has two lines, `Thought: …` and `Action: …`. Anything before the first `Action:` counts as
+    reasoning, whatever a thinking block holds is ignored, and more than one `Action:` line is a failure:
+    which one is meant would be a guess.
     """
     if not text.strip():
         return ParseFailure.EMPTY

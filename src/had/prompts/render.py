@@ -19,8 +19,9 @@ class PromptTooLongError(ValueError):
 class Renderer:
     """Turns states into prompts for one tokenizer, and sampled ids back into responses.
 
-    Truncation rule: while the prompt is longer than `max_prompt_tokens`, the oldest turn of the history is dropped.
-    The instructions, the task and the current state are never cut.
+    Truncation rule: while the prompt is longer than `max_prompt_tokens`, the oldest turn of the history is
+    dropped. The instructions, the task and the current state are never cut. Both views of a state drop the
+    same turns, those for which the with-harness view has no room: nothing but the harness text may differ.
 
     Attributes:
         tokenizer: a Hugging Face tokenizer with a chat template.
@@ -42,29 +43,40 @@ class Renderer:
             )
         if getattr(self.tokenizer, "chat_template", None) is None:
             raise ValueError(
-                f"tokenizer {getattr(self.tokenizer, 'name_or_path', '?')}: expected a chat template, found none; "
-                "use an instruction-tuned model or set tokenizer.chat_template"
+                f"tokenizer {getattr(self.tokenizer, 'name_or_path', '?')}: expected a chat template, "
+                "found none; use an instruction-tuned model or set tokenizer.chat_template"
             )
 
     def prompt(self, goal: str, past: Sequence[PastTurn], now: ShownTurn, view: View) -> tuple[int, ...]:
         """Token ids of one state in one view, ready for the reply.
 
         Raises:
-            PromptTooLongError: the task and the current state alone are too long.
+            PromptTooLongError: the task and the current state alone are too long in the with-harness view.
         """
-        messages: list[Message] | None = self.format.messages(goal, past, now, view)
-        while messages is not None:
-            ids = self.encode(messages)
+        longest: list[Message] | None = self.format.messages(goal, past, now, View.WITH_HARNESS)
+        num_dropped = 0
+        while longest is not None:
+            ids = self.encode(longest)
             if len(ids) <= self.max_prompt_tokens:
-                return tuple(ids)
-            messages = drop_oldest_turn(messages)
+                is_longest = view is View.WITH_HARNESS
+                return tuple(ids) if is_longest else self._without(goal, past, now, num_dropped)
+            longest = drop_oldest_turn(longest)
+            num_dropped += 1
         raise PromptTooLongError(
-            f"prompt: expected at most {self.max_prompt_tokens} tokens, got {len(ids)} with all history dropped; "
-            "raise the context limit or lower the reply limit"
+            f"prompt: expected at most {self.max_prompt_tokens} tokens, got {len(ids)} with all history "
+            "dropped; raise the context limit or lower the reply limit"
         )
 
+    def _without(
+        self, goal: str, past: Sequence[PastTurn], now: ShownTurn, num_dropped: int
+    ) -> tuple[int, ...]:
+        messages = self.format.messages(goal, past, now, View.WITHOUT_HARNESS)
+        for _ in range(num_dropped):
+            messages = drop_oldest_turn(messages) or messages
+        return tuple(self.encode(messages))
+
     def encode(self, messages: list[Message]) -> list[int]:
-        """Ids of the messages with the opening of a reply; thinking is switched off where the template knows it."""
+        """Ids of the messages with the opening of a reply; thinking is off where the template knows it."""
         encoded = self.tokenizer.apply_chat_template(
             messages, tokenize=True, add_generation_prompt=True, enable_thinking=False, return_dict=False
         )

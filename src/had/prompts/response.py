@@ -1,4 +1,4 @@
-"""Turns sampled token ids into a `Response`: text, command, and which of the *sampled* tokens are the command."""
+"""Turns sampled token ids into a `Response`: text, command, and which sampled tokens are the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def read_response(
     """The response that consists of exactly these sampled ids.
 
     Args:
-        ids, logprobs, is_complete: as the engine returned them.
+        ids: sampled token ids.
+        logprobs: their log-probabilities.
+        is_complete: the reply ended by itself.
         tokenizer: decodes ids; nothing is encoded.
         end_ids: end-of-turn ids, which belong to no span.
     """
@@ -39,7 +41,7 @@ def read_response(
     if isinstance(parsed, ParseFailure):
         failure = parsed
     else:
-        found = _token_span(tokenizer, body, parsed)
+        found = _token_span(tokenizer, body, text, parsed)
         if found is None:
             failure = ParseFailure.UNALIGNED
         else:
@@ -51,8 +53,8 @@ def _decode(tokenizer: Decoder, ids: Sequence[int]) -> str:
     return tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
 
-def _first_prefix(tokenizer: Decoder, ids: Sequence[int], length: int) -> tuple[int, int]:
-    """Smallest n whose first n tokens decode to at least `length` characters, and that number of characters."""
+def _first_prefix(tokenizer: Decoder, ids: Sequence[int], text: str, length: int) -> tuple[int, int]:
+    """Smallest n whose first n tokens decode to at least text[:length], and how many characters these are."""
     low, high = 0, len(ids)
     while low < high:
         middle = (low + high) // 2
@@ -60,16 +62,25 @@ def _first_prefix(tokenizer: Decoder, ids: Sequence[int], length: int) -> tuple[
             high = middle
         else:
             low = middle + 1
+    # the first bytes of a character decode to a replacement character, which counts as one but is not yet it
+    while low < len(ids) and not _reaches(_decode(tokenizer, ids[:low]), text, length):
+        low += 1
     return low, len(_decode(tokenizer, ids[:low]))
 
 
-def _token_span(tokenizer: Decoder, ids: Sequence[int], parsed: ParsedAction) -> tuple[int, int] | None:
+def _reaches(prefix: str, text: str, length: int) -> bool:
+    return len(prefix) >= length and prefix[:length] == text[:length]
+
+
+def _token_span(
+    tokenizer: Decoder, ids: Sequence[int], text: str, parsed: ParsedAction
+) -> tuple[int, int] | None:
     """[start, end) of the action tokens, or None when the action does not begin at a token boundary.
 
-    White space between `Action:` and the command belongs to the span when the tokenizer glues it to the command.
+    White space and quotes before the command belong to the span: tokenizers glue them to the command.
     """
-    start, reached = _first_prefix(tokenizer, ids, parsed.marker_end)
+    start, reached = _first_prefix(tokenizer, ids, text, parsed.marker_end)
     if reached > parsed.start:
         return None
-    end, _ = _first_prefix(tokenizer, ids, parsed.end)
+    end, _ = _first_prefix(tokenizer, ids, text, parsed.end)
     return (start, end) if end > start else None

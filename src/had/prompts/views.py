@@ -1,4 +1,4 @@
-"""The two views of one history as chat messages: with and without the harness text, and nothing else different."""
+"""The two views of one history as chat messages: with and without the harness text, all else equal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SYSTEM = (
     "Choose exactly one of the listed commands and copy it literally, names and numbers included. "
     "Give one command at a time. `Nothing happens.` means that the last command had no effect."
 )
-NO_COMMAND_OBSERVATION = "No command was found in the reply. Reply with a line `Thought:` and a line `Action:`."
+NO_COMMAND_OBSERVATION = (
+    "No command was found in the reply. Reply with a line `Thought:` and a line `Action:`."
+)
 BLOCKED_OBSERVATION = "The command was not executed: {reason}."
 
 
@@ -59,8 +61,8 @@ class Shown:
 class PromptFormat:
     """How a history becomes messages.
 
-    The system message holds the instructions and the task; then come the turns of the history, and last the current
-    observation, the harness text, and the admissible commands, in this order.
+    The system message holds the instructions and the task; then come the turns of the history, and last the
+    current observation, the harness text, and the admissible commands, in this order.
 
     Attributes:
         system: the instructions.
@@ -80,7 +82,9 @@ class PromptFormat:
         if self.history_turns is not None and self.history_turns < 0:
             raise ValueError(f"prompt.history_turns: expected null (all) or >= 0, got {self.history_turns}")
         if self.harness_in_history not in ("last", "all"):
-            raise ValueError(f"prompt.harness_in_history: expected 'last' or 'all', got {self.harness_in_history!r}")
+            raise ValueError(
+                f"prompt.harness_in_history: expected 'last' or 'all', got {self.harness_in_history!r}"
+            )
 
     def messages(self, goal: str, past: Sequence[PastTurn], now: ShownTurn, view: View) -> list[Message]:
         """The chat messages of one state in one view.
@@ -110,5 +114,5 @@ def _paragraphs(texts: Sequence[str]) -> str:
 
 
 def drop_oldest_turn(messages: list[Message]) -> list[Message] | None:
-    """The same messages without the oldest turn of the history, or None when only the task and the state are left."""
+    """The same messages without the oldest turn of the history; None when only task and state are left."""
     return None if len(messages) <= 2 else [messages[0], *messages[3:]]

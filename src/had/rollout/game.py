@@ -62,24 +62,27 @@ class Game:
             prompt_ids=prompt_ids,
             response=answer.response,
             actor=answer.actor,
-            is_available=command is not None and (command in self._step.commands or not self._step.commands),
+            is_available=command in self._step.commands if self._step.commands else is_in_grammar,
             is_in_grammar=is_in_grammar,
             is_misused=command is not None and is_misused(command, facts, self.grammar),
             is_idle=command is not None and self.grammar.is_idle(command),
             is_blocked=self.condition.is_blocking and verdict not in (Verdict.VALID, Verdict.UNPARSABLE),
         )
         if command is None:
-            self._finish_turn(replace(self._step, observation=NO_COMMAND_OBSERVATION, effect=Effect.NO_EFFECT))
+            self._finish_unexecuted(NO_COMMAND_OBSERVATION)
             return None
         if self._pending.is_blocked:
-            told = BLOCKED_OBSERVATION.format(reason=EXPLANATIONS[verdict])
-            self._finish_turn(replace(self._step, observation=told, effect=Effect.NO_EFFECT))
+            self._finish_unexecuted(BLOCKED_OBSERVATION.format(reason=EXPLANATIONS[verdict]))
             return None
         return command
 
     def executed(self, step: EnvStep) -> None:
         """Take the environment's answer to the command that `answer` returned."""
         self._finish_turn(step)
+
+    def _finish_unexecuted(self, told: str) -> None:
+        assert self._step is not None
+        self._finish_turn(replace(self._step, observation=told, effect=Effect.NO_EFFECT))
 
     def _finish_turn(self, step: EnvStep) -> None:
         assert self._pending is not None and self._tracker is not None
@@ -97,11 +100,13 @@ class Game:
             return EpisodeStatus.LOST
         return EpisodeStatus.OUT_OF_TURNS if len(self.turns) >= self.max_turns else None
 
-    def episode(self, prefix: str, policy_version: int, status: EpisodeStatus, message: str = "") -> Episode:
+    def episode(
+        self, episode_id: str, policy_version: int, status: EpisodeStatus, message: str = ""
+    ) -> Episode:
         """The finished episode."""
         step = self._step
         return Episode(
-            id=f"{prefix}/{self.task.id}",
+            id=episode_id,
             task=self.task,
             turns=tuple(self.turns),
             status=status,

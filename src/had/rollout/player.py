@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,11 +25,27 @@ def derive_seed(*parts: object) -> int:
     return zlib.crc32("/".join(str(part) for part in parts).encode())
 
 
+def _occurrences(tasks: Sequence[Task]) -> list[int]:
+    """How often each task was in the list before."""
+    seen: Counter[str] = Counter()
+    numbers = []
+    for task in tasks:
+        numbers.append(seen[task.id])
+        seen[task.id] += 1
+    return numbers
+
+
+def _episode_id(prefix: str, task: Task, occurrence: int) -> str:
+    repeated = f"#{occurrence + 1}" if occurrence else ""
+    return f"{prefix}/{task.id}{repeated}" if prefix else f"{task.id}{repeated}"
+
+
 @dataclass
 class Player:
     """Keeps the slots of a pool busy until every task was played.
 
-    A failed environment, worker or request ends its own episode with a status and a message; the others go on.
+    A failed environment, worker or request ends its own episode with a status and a message; the others go
+    on.
 
     Attributes:
         pool: the text worlds.
@@ -61,9 +78,9 @@ class Player:
         Args:
             tasks: what to play.
             actor: who answers.
-            seed: with the position of a task and the turn it decides wording and sampling, whatever else is
-                played beside it.
-            prefix: put before the task id in the episode's id.
+            seed: with the task, the number of its earlier occurrences in `tasks`, and the turn it decides
+                wording and sampling, whatever else is played beside it and in whatever order.
+            prefix: put before the task id in the episode's id; a repeated task gets `#2`, `#3`… behind it.
             condition: what of the harness is shown, and whether rejected commands are executed.
             policy_version: recorded in the episodes.
             progress: called after every finished episode.
@@ -74,9 +91,13 @@ class Player:
         done: dict[int, Episode] = {}
         waiting = list(range(len(tasks)))
         running: dict[int, int] = {}  # slot -> index of the task
+        occurrences = _occurrences(tasks)
+        self._games.clear()
 
         def finish(slot: int, status: EpisodeStatus, message: str = "") -> None:
-            done[running.pop(slot)] = self._games.pop(slot).episode(prefix, policy_version, status, message)
+            index = running.pop(slot)
+            episode_id = _episode_id(prefix, tasks[index], occurrences[index])
+            done[index] = self._games.pop(slot).episode(episode_id, policy_version, status, message)
             if progress is not None:
                 progress(len(done), len(tasks))
 
@@ -85,10 +106,10 @@ class Player:
             fresh = {slot: waiting.pop(0) for slot in free if waiting}
             for slot, index in fresh.items():
                 running[slot] = index
+                game_seed = derive_seed(seed, occurrences[index], tasks[index].id)
                 self._games[slot] = Game(
-                    tasks[index], derive_seed(seed, index, tasks[index].id), self.max_turns,
-                    self.harness, condition, self.grammar,
-                )  # fmt: skip
+                    tasks[index], game_seed, self.max_turns, self.harness, condition, self.grammar
+                )
             for slot, step in self.pool.reset({slot: tasks[index] for slot, index in fresh.items()}).items():
                 if isinstance(step, EnvFailure):
                     finish(slot, EpisodeStatus.ENV_FAILED, str(step))
