@@ -133,7 +133,7 @@ class Reference:
             "balance": balance,
             "grad_norm_total": flat_gradient(self.model).norm().item(),
             "num_records": len(records),
-            "num_pairs": len(pairs),
+            "num_accepted": len(pairs),
         }
 
 
@@ -178,7 +178,7 @@ def test_without_an_accepted_pair_the_step_is_the_response_gradient_alone():
     module = make_module()
     metrics = module.compute_gradient(pack(records, HAD, 150, pad_id=0))
     gradient = flat_gradient(module.model)
-    assert metrics["num_pairs"] == metrics["num_accepted"] == metrics["loss_preference"] == 0
+    assert metrics["num_pairs"] > metrics["num_accepted"] == metrics["loss_preference"] == 0
     assert metrics["balance"] == metrics["grad_norm_preference"] == 0
     response_only = make_module([ResponseNLL()], WeightedSum())
     response_only.compute_gradient(pack(records, [ResponseLayout()], 150, pad_id=0))
@@ -189,7 +189,7 @@ def test_equal_pairs_have_log_2_and_exactly_no_gradient():
     records = [r for r in random_records(18) if r.labels.positive == r.labels.negative]
     module = make_module()
     metrics = module.compute_gradient(pack(records, HAD, 150, pad_id=0))
-    assert metrics["num_pairs"] == len(records) == 3 and metrics["num_differing"] == 0
+    assert metrics["num_accepted"] == len(records) == 3 and metrics["num_differing"] == 0
     assert metrics["loss_preference"] == pytest.approx(math.log(2))
     assert metrics["grad_norm_preference"] == 0.0 and metrics["balance"] == 0.0
 

@@ -64,7 +64,7 @@ class TokenBatch:
         parents_BM: [B, M] parent node of each node, -1 for a root (and for unused entries).
         spans: the scored spans by role; a role without spans in this micro-batch may be absent.
         counts: by name, how many units the *whole optimizer step* has over all micro-batches of this process
-            (`records`, `pairs`, `differing`, `tokens_<role>`, …): the denominators of the loss terms.
+            (`records`, `accepted`, `differing`, `tokens_<role>`, …): the denominators of the loss terms.
     """
 
     tokens_BT: Tensor

@@ -89,7 +89,7 @@ def test_counts_are_those_of_the_whole_step_in_every_micro_batch():
     assert len(batches) == 5
     for batch in batches:
         counts = batch.counts
-        assert (counts["records"], counts["pairs"], counts["accepted"]) == (5, 4, 5)
+        assert (counts["records"], counts["pairs"], counts["accepted"]) == (5, 4, 4)
         assert (counts["differing"], counts["no_boundary"]) == (3, 1)
         assert counts["tokens_response"] == 5 * 4 and counts["spans_response"] == 5
         assert counts["tokens_preferred"] == 6 and counts["tokens_dispreferred"] == 3

@@ -160,9 +160,9 @@ def test_without_units_the_value_is_zero_with_a_gradient_path(name):
 def test_count_names():
     assert {name: term.count_name for name, term in TERMS.items()} == {
         "response": "records",
-        "preference": "pairs",
-        "reference": "pairs",
-        "positive": "pairs",
+        "preference": "accepted",
+        "reference": "accepted",
+        "positive": "accepted",
         "acted_tokens": "weighted_tokens_acted",
         "acted_records": "weighted_spans_acted",
         "reverse_tokens": "weighted_tokens_own",
@@ -176,7 +176,7 @@ def test_count_names():
 
 
 def test_equal_actions_are_worth_log_2_each():
-    assert ActionPreference().skipped_sum({"pairs": 5.0, "differing": 2.0}) == pytest.approx(3 * math.log(2))
+    assert ActionPreference().skipped_sum({"accepted": 5.0, "differing": 2.0}) == pytest.approx(3 * math.log(2))
     # and that is what a forward pass would have given, without gradient
     logits = draw(2, seed=3).requires_grad_()
     both = {"preferred": span_set([[1, 2]]), "dispreferred": span_set([[1, 2]])}

@@ -66,27 +66,23 @@ def _required(record: Record, name: str) -> Response:
     return response
 
 
-def is_accepted(record: Record) -> bool:
+def is_valid(record: Record) -> bool:
     """True when the positive action passed the validity check (m = 1, spec section 5)."""
     return record.labels.verdict is Verdict.VALID
 
 
-def _may_prefer(record: Record, check_validity: bool) -> bool:
-    """True when the positive action may be preferred: it can be parsed and, where asked, is valid."""
-    return _required(record, "positive").action is not None and (not check_validity or is_accepted(record))
+def _pair_counts(record: Record, is_pair: bool, is_accepted: bool, is_differing: bool) -> dict[str, float]:
+    """The counts that every layout of the preference term adds; records ≥ pairs ≥ accepted ≥ differing.
 
-
-def _pair_counts(record: Record, is_pair: bool, is_differing: bool) -> dict[str, float]:
-    """The counts that every layout of the preference term adds.
-
-    `pairs` is n_V, the denominator of the term; `accepted` are the records whose positive action is valid,
-    whether a pair could be formed or not; `no_boundary` the records whose student response has no action,
-    hence no z_s.
+    `pairs` can be formed: what is compared could be parsed. `accepted` is n_V, the denominator of the term:
+    the pairs that passed the validity check, or all of them without a check. `differing` are the accepted
+    pairs whose two sides differ. `no_boundary` counts records whose student response has no action, hence no
+    z_s.
     """
     return {
         "pairs": float(is_pair),
-        "accepted": float(is_accepted(record)),
-        "differing": float(is_pair and is_differing),
+        "accepted": float(is_pair and is_accepted),
+        "differing": float(is_pair and is_accepted and is_differing),
         "no_boundary": float(record.student.action is None),
     }
 
@@ -101,9 +97,9 @@ class ResponseLayout:
 class ActionPairLayout:
     """Roles `preferred` and `dispreferred`: a⁺ and a⁻, each after x̃ and the student's own z_s (paper Eq. 5).
 
-    A pair needs two actions that can be parsed, a student response with an action (it bounds z_s) and, with
-    `check_validity`, a positive action that passed the check. Equal actions count as a pair but get no
-    branch: Δ is 0 and so is its gradient.
+    A pair needs two actions that can be parsed and a student response with an action (it bounds z_s). It is
+    accepted when the positive action is valid, or without `check_validity` in any case. Accepted pairs of
+    equal actions are counted but get no branch: Δ is 0 and so is its gradient.
     """
 
     def __init__(self, check_validity: bool = True) -> None:
@@ -111,14 +107,10 @@ class ActionPairLayout:
 
     def __call__(self, record: Record) -> LaidOut:
         positive, negative = _required(record, "positive"), _required(record, "negative")
-        is_pair = (
-            _may_prefer(record, self.check_validity)
-            and negative.action is not None
-            and record.student.action is not None
-        )
-        is_differing = positive.action_ids != negative.action_ids
-        counts = _pair_counts(record, is_pair, is_differing)
-        if not (is_pair and is_differing):
+        is_pair = None not in (positive.action, negative.action, record.student.action)
+        is_accepted = is_valid(record) or not self.check_validity
+        counts = _pair_counts(record, is_pair, is_accepted, positive.action_ids != negative.action_ids)
+        if not counts["differing"]:
             return LaidOut(counts=counts)
         context = record.student.reasoning_ids
         branches = (
@@ -129,20 +121,23 @@ class ActionPairLayout:
 
 
 class PositiveActionLayout:
-    """Role `preferred` alone: a⁺ after x̃ and z_s, with the mask and the counts of `ActionPairLayout`.
+    """Role `preferred` alone: a⁺ after x̃ and z_s, with the mask of `ActionPairLayout`.
 
-    The negative response is not looked at, so the teacher need not be asked for it.
+    The negative response is not looked at, so the teacher need not be asked for it: a "pair" is a positive
+    action that can be parsed, after a student response with an action, and every accepted one is scored.
     """
 
     def __init__(self, check_validity: bool = True) -> None:
         self.check_validity = check_validity
 
     def __call__(self, record: Record) -> LaidOut:
-        is_pair = _may_prefer(record, self.check_validity) and record.student.action is not None
-        counts = _pair_counts(record, is_pair, is_differing=True)
-        if not is_pair:
+        positive = _required(record, "positive")
+        is_pair = None not in (positive.action, record.student.action)
+        is_accepted = is_valid(record) or not self.check_validity
+        counts = _pair_counts(record, is_pair, is_accepted, is_differing=True)
+        if not counts["accepted"]:
             return LaidOut(counts=counts)
-        path = (record.student.reasoning_ids, _required(record, "positive").action_ids)
+        path = (record.student.reasoning_ids, positive.action_ids)
         return LaidOut((Branch("preferred", path),), counts)
 
 
@@ -158,10 +153,10 @@ class ResponsePairLayout:
 
     def __call__(self, record: Record) -> LaidOut:
         positive, negative = _required(record, "positive"), _required(record, "negative")
-        is_pair = _may_prefer(record, self.check_validity) and negative.action is not None
-        is_differing = positive.ids != negative.ids
-        counts = _pair_counts(record, is_pair, is_differing)
-        if not (is_pair and is_differing):
+        is_pair = None not in (positive.action, negative.action)
+        is_accepted = is_valid(record) or not self.check_validity
+        counts = _pair_counts(record, is_pair, is_accepted, positive.ids != negative.ids)
+        if not counts["differing"]:
             return LaidOut(counts=counts)
         return LaidOut(
             (Branch("preferred", (positive.ids,)), Branch("dispreferred", (negative.ids,))), counts

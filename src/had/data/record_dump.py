@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from had.data.layouts import is_accepted
+from had.data.layouts import is_valid
 from had.records import Record, Response
 
 
@@ -55,7 +55,7 @@ def _row(record: Record, update: int | None) -> Mapping[str, object]:
         "positive": _response(labels.positive),
         "negative": _response(labels.negative),
         "verdict": labels.verdict,
-        "is_accepted": is_accepted(record),
+        "is_valid": is_valid(record),
         "judgement": labels.judgement,
         "update": update,
     }

@@ -14,7 +14,7 @@ from had.losses.term import Term
 
 
 class ActionPreference(Term):
-    """P = (1/n_V) Σ_pairs ℓ_pref with ℓ_pref = −log σ(βΔ).
+    """P = (1/n_V) Σ_accepted ℓ_pref with ℓ_pref = −log σ(βΔ).
 
     Δ = log π_θ(a⁺|x̃,z_s)/|a⁺| − log π_θ(a⁻|x̃,z_s)/|a⁻|, over the action tokens only. With a reference policy
     the same difference under the reference is subtracted: Δ − [log π_ref(a⁺|x̃,z_s)/|a⁺| − log
@@ -32,7 +32,7 @@ class ActionPreference(Term):
     def __init__(self, beta: float = 0.5, reference: str | None = None, name: str = "preference") -> None:
         if beta <= 0:
             raise ValueError(f"beta: expected > 0, got {beta}")
-        super().__init__(name, "pairs", ("preferred", "dispreferred"))
+        super().__init__(name, "accepted", ("preferred", "dispreferred"))
         self.beta = beta
         self.reference = reference
 
@@ -50,7 +50,7 @@ class ActionPreference(Term):
         return (preferred.weights_S * loss_S).sum()
 
     def skipped_sum(self, counts: Mapping[str, float]) -> float:
-        return math.log(2.0) * (counts.get("pairs", 0.0) - counts.get("differing", 0.0))
+        return math.log(2.0) * (counts.get("accepted", 0.0) - counts.get("differing", 0.0))
 
     def _score(self, spans: SpanSet, logits_NV: Tensor) -> Tensor:
         """[S] length-normalised log-probability, minus the reference's when there is one."""

@@ -14,4 +14,4 @@ class PositiveAction(ResponseNLL):
     """
 
     def __init__(self, name: str = "preference") -> None:
-        super().__init__(name, role="preferred", count_name="pairs")
+        super().__init__(name, role="preferred", count_name="accepted")
