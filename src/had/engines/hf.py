@@ -215,7 +215,7 @@ class HFEngine:
             if not active or step + 1 == params.max_new_tokens:
                 break
             positions = [len(batch[index].ids) + step for index in active]
-            plan = DecodePlan(rows, active, positions)
+            plan = DecodePlan(rows, active, positions, self._device)
             logits_NV = self._forward([ids[index][-1] for index in active], positions, plan)
         # the last id of a reply was never fed to the model: it has no keys and values
         self._prefixes.add(rows, (row.tokens + encode(new[:-1]) for row, new in zip(batch, ids, strict=True)))

@@ -152,21 +152,26 @@ class DecodePlan:
         rows: the cache.
         active: rows that get a token, ascending.
         positions: column of the new token of each of these rows.
+        device: where the keys live.
     """
 
-    def __init__(self, rows: KVRows, active: Sequence[int], positions: Sequence[int]) -> None:
+    def __init__(
+        self, rows: KVRows, active: Sequence[int], positions: Sequence[int], device: torch.device
+    ) -> None:
         self._rows = rows
         self._active = list(active)
         self._positions = list(positions)
         self._runs = list(self._split_runs())
+        self._active_N = torch.tensor(self._active, device=device)
+        self._positions_N = torch.tensor(self._positions, device=device)
         self._masks: dict[tuple[int, int | None], Tensor] = {}
 
     def attend(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
     ) -> Tensor:
         keys, values = self._rows.layer(layer, key)
-        keys[self._active, :, self._positions] = key[0].transpose(0, 1)
-        values[self._active, :, self._positions] = value[0].transpose(0, 1)
+        keys[self._active_N, :, self._positions_N] = key[0].transpose(0, 1)
+        values[self._active_N, :, self._positions_N] = value[0].transpose(0, 1)
         # the query heads of one key/value head become query positions, so no key is repeated: [N, G, H/G, D]
         grouped = query[0].transpose(0, 1).unflatten(1, (key.shape[1], -1))
         attended = []
@@ -198,7 +203,7 @@ class DecodePlan:
     def _mask(self, begin: int, end: int, num_keys: int, window: int | None, like: Tensor) -> Tensor:
         if (begin, window) not in self._masks:
             columns = torch.arange(num_keys, device=like.device)
-            newest = torch.tensor(self._positions[begin:end], device=like.device)[:, None]
+            newest = self._positions_N[begin:end, None]
             visible = columns <= newest
             if window is not None:
                 visible &= columns > newest - window
