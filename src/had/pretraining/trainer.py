@@ -129,6 +129,7 @@ class Imitation:
     def run(self, report: Callable[[dict[str, float]], None] = lambda row: None) -> None:
         """Train to the end of the schedule; resumption starts at the chunk that was interrupted."""
         log = CsvAppender(self.folder / "pretrain.csv", COLUMNS)
+        log.truncate_after(self.step, column="step")
         pad_id = self.corpus.renderer.tokenizer.pad_token_id
         saved = time.monotonic()
         while self.step < self.schedule.num_steps:
