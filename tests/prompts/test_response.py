@@ -106,7 +106,7 @@ def test_a_token_that_ends_the_command_and_goes_on_belongs_to_it() -> None:
 
 @pytest.mark.parametrize("command", ["say 黒", "say 🙂", "say 黒白x", "黒"])
 def test_bytes_that_decode_one_by_one_to_replacement_characters(command: str) -> None:
-    """Decoders with byte fallback write one replacement character per byte until the character is complete."""
+    """Byte fallback writes one replacement character per byte until the character is complete."""
 
     class ByteFallback:
         def decode(self, token_ids: Sequence[int], **kwargs: object) -> str:
