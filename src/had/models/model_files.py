@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from huggingface_hub import constants
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import cached_file
 
 from had.models.student import load_model, load_tokenizer, package_weights
 
 PACKAGED = "packaged:"
+
+_HUB_TIMEOUT_S = 3.0  # the hub client itself would retry for half a minute per model
+
+
+def _reaches_hub() -> bool:
+    """True when the model hub answers."""
+    if constants.is_offline_mode():
+        return False
+    host = urlsplit(constants.ENDPOINT).hostname or ""
+    try:
+        socket.create_connection((host, 443), timeout=_HUB_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -38,13 +55,14 @@ class ModelFiles:
         if Path(self.path).expanduser().is_dir():
             return str(Path(self.path).expanduser())
         try:
-            found = cached_file(self.path, "config.json", revision=self.revision)
+            is_cached_only = not _reaches_hub()
+            cached_file(self.path, "config.json", revision=self.revision, local_files_only=is_cached_only)
         except OSError as error:
+            place = "in the hub's cache (the hub cannot be reached)" if is_cached_only else "on the hub"
             raise FileNotFoundError(
-                f"model {self.path!r}: expected a folder, or a model that the hub or its cache can give; found neither "
-                f"({str(error).splitlines()[0]}). Download it first (`hf download {self.path}`), or give a folder"
+                f"model {self.path!r}: expected a folder or a hub model; found no such folder, and no such model {place}. "
+                f"Download it first (`hf download {self.path}`), or give a folder"
             ) from error
-        assert found is not None
         return self.path
 
     def model(self) -> PreTrainedModel:
