@@ -6,6 +6,7 @@ is what the acting half (environments, harness, rollout, teachers) hands to the 
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -199,6 +200,7 @@ class Turn:
         is_blocked: the condition `hard_block` kept the action from being executed.
         effect: what the action did.
         is_new_state: the action led to a state key that is new to the episode.
+        feedback: the observation that answered the action (the next turn's, where there is one).
     """
 
     index: int
@@ -217,6 +219,7 @@ class Turn:
     is_blocked: bool = False
     effect: Effect = Effect.NO_EFFECT
     is_new_state: bool = False
+    feedback: str = ""
 
     @property
     def reply(self) -> str:
@@ -289,6 +292,47 @@ class TopKScores:
 
 
 @dataclass(frozen=True)
+class CompactScores:
+    """`TopKScores` in six bytes an entry, as records keep and carry them.
+
+    A log-probability is rounded to 16 bits, by at most 2⁻¹¹ of its size: 0.0005 at -1, 0.005 at -10.
+
+    Attributes:
+        top_k: K, entries per token.
+        ids: [T * K] token ids, 32-bit little-endian integers.
+        logprobs: [T * K] log-probabilities, 16-bit little-endian floating-point numbers.
+    """
+
+    top_k: int
+    ids: bytes
+    logprobs: bytes
+
+    @classmethod
+    def of(cls, scores: TopKScores) -> CompactScores:
+        """The scores, compact."""
+        ids = [id for row in scores.ids for id in row]
+        logprobs = [logprob for row in scores.logprobs for logprob in row]
+        top_k = len(scores.ids[0]) if scores.ids else 0
+        return cls(top_k, struct.pack(f"<{len(ids)}i", *ids), struct.pack(f"<{len(logprobs)}e", *logprobs))
+
+    @property
+    def num_tokens(self) -> int:
+        """T, tokens of the response."""
+        return len(self.ids) // (4 * self.top_k) if self.top_k else 0
+
+    def unpack(self) -> TopKScores:
+        """Rows of numbers again."""
+        num, top_k = self.num_tokens * self.top_k, self.top_k
+        ids = struct.unpack(f"<{num}i", self.ids)
+        logprobs = struct.unpack(f"<{num}e", self.logprobs)
+        starts = range(0, num, top_k or 1)
+        return TopKScores(
+            tuple(ids[start : start + top_k] for start in starts),
+            tuple(logprobs[start : start + top_k] for start in starts),
+        )
+
+
+@dataclass(frozen=True)
 class TeacherLabels:
     """What the teacher was asked at one visited state; a field is None when the method does not ask for it.
 
@@ -304,7 +348,7 @@ class TeacherLabels:
     positive: Response | None = None
     negative: Response | None = None
     verdict: Verdict | None = None
-    scores: TopKScores | None = None
+    scores: CompactScores | None = None
     judgement: float | None = None
     extra: dict[str, float] = field(default_factory=dict)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from had.records import ParseFailure, Record, Response, TeacherLabels, TopKScores, Verdict
+from had.records import CompactScores, ParseFailure, Record, Response, TeacherLabels, TopKScores, Verdict
 
 END = 9
 
@@ -21,10 +21,10 @@ def reply(reasoning: tuple[int, ...], action: tuple[int, ...]) -> Response:
     )
 
 
-def scores(response: Response, top_k: int = 2) -> TopKScores:
+def scores(response: Response, top_k: int = 2) -> CompactScores:
     """Top-k scores of the right shape."""
     num = len(response.ids)
-    return TopKScores(ids=(tuple(range(top_k)),) * num, logprobs=((-0.7,) * top_k,) * num)
+    return CompactScores.of(TopKScores((tuple(range(top_k)),) * num, ((-0.7,) * top_k,) * num))
 
 
 def make_record(

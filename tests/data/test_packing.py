@@ -123,14 +123,16 @@ def test_scores_and_weights_follow_their_tokens():
     students = [reply((4,), (5, 6)), reply((4, 4, 4), (5,))]
     records = [
         make_record("a", student=students[0], scores=scores(students[0]), judgement=0.5),
-        make_record("b", student=students[1], scores=scores(students[1]), judgement=0.0),
+        make_record("b", student=students[1], scores=scores(students[1]), judgement=1.0),
+        make_record("c", student=students[1], scores=scores(students[1]), judgement=0.0),
     ]
     (batch,) = pack(records, [OwnResponseLayout()], BIG, pad_id=0)
     own = batch.spans["own"]
     assert own.extra["topk_ids"].shape == own.extra["topk_logprobs"].shape == (9, 2)
     assert own.extra["topk_ids"].dtype == torch.long and own.extra["topk_logprobs"].dtype == torch.float32
-    assert dict(zip(own.records_S.tolist(), own.weights_S.tolist(), strict=True)) == {0: 0.5, 1: 0.0}
-    assert batch.counts["weighted_tokens_own"] == 2.0 and batch.counts["tokens_own"] == 9
+    assert dict(zip(own.records_S.tolist(), own.weights_S.tolist(), strict=True)) == {0: 0.5, 1: 1.0}
+    assert batch.counts["weighted_tokens_own"] == 7.0 and batch.counts["tokens_own"] == 9
+    assert batch.counts["own"] == 3 and batch.counts["skipped"] == 1
 
 
 def test_step_without_scored_tokens_still_has_one_micro_batch():

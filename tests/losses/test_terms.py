@@ -176,7 +176,8 @@ def test_count_names():
 
 
 def test_equal_actions_are_worth_log_2_each():
-    assert ActionPreference().skipped_sum({"accepted": 5.0, "differing": 2.0}) == pytest.approx(3 * math.log(2))
+    counts = {"accepted": 5.0, "differing": 2.0}
+    assert ActionPreference().skipped_sum(counts) == pytest.approx(3 * math.log(2))
     # and that is what a forward pass would have given, without gradient
     logits = draw(2, seed=3).requires_grad_()
     both = {"preferred": span_set([[1, 2]]), "dispreferred": span_set([[1, 2]])}

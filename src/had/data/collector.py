@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from had.harness.conditions import FULL, Condition
 from had.records import Episode, Record, Task
-from had.rollout.actor import Actor
+from had.rollout.actor import Actor, RoundActor
 from had.rollout.player import Player, derive_seed
 from had.teachers.labeler import Labeler
 
@@ -64,11 +64,12 @@ class Collector:
     def __post_init__(self) -> None:
         if not 1 <= self.tasks_per_round <= len(self.tasks):
             raise ValueError(
-                f"tasks_per_round: expected 1 to {len(self.tasks)} (the training tasks), got {self.tasks_per_round}"
+                f"tasks_per_round: expected 1 to {len(self.tasks)} (the training tasks), "
+                f"got {self.tasks_per_round}"
             )
 
     def round_tasks(self, number: int) -> list[Task]:
-        """The tasks of a round: a walk through seeded shuffles of the pool, without repetition within a shuffle."""
+        """The tasks of a round: a walk through seeded shuffles of the pool, each task once in a shuffle."""
         start, chosen = number * self.tasks_per_round, []
         for position in range(start, start + self.tasks_per_round):
             epoch, index = divmod(position, len(self.tasks))
@@ -77,8 +78,16 @@ class Collector:
             chosen.append(self.tasks[order[index]])
         return chosen
 
-    def collect(self, number: int, policy_version: int) -> Round:
-        """Play and label one round with the student that the actor's engine holds now."""
+    def collect(self, number: int, policy_version: int, num_updates: int = 0) -> Round:
+        """Play and label one round with the student that the actor's engine holds now.
+
+        Args:
+            number: of the round, from 0.
+            policy_version: of the student.
+            num_updates: optimizer updates done before, for actors that change with them.
+        """
+        if isinstance(self.actor, RoundActor):
+            self.actor.begin_round(num_updates)
         tasks = self.round_tasks(number)
         started = time.monotonic()
         self.on_phase("play", 0, len(tasks))
@@ -93,7 +102,8 @@ class Collector:
         )
         played = time.monotonic()
         self.on_phase("label", 0, 1)
-        records, num_unlabelled = self.labeler.label(episodes, number, derive_seed(self.seed, "label", number))
+        seed = derive_seed(self.seed, "label", number)
+        records, num_unlabelled = self.labeler.label(episodes, number, seed)
         self.on_phase("label", 1, 1)
         labelled = time.monotonic()
         return Round(

@@ -193,28 +193,27 @@ class OwnResponseLayout:
     """Role `own`: the student's own response after x̃, with the teacher's top-k scores of every token (OPD).
 
     Token extras: `topk_ids` [N, K] and `topk_logprobs` [N, K]. The run's weight is the judge's, 1 without a
-    judge. Records in which the teacher acted get no branch.
+    judge. A run of weight 0 has no gradient and gets no branch (`skipped`), and neither has a record in which
+    the teacher acted.
     """
 
     def __call__(self, record: Record) -> LaidOut:
         if record.actor != "student":
-            return LaidOut()
-        scores = record.labels.scores
-        num_tokens = len(record.student.ids)
-        if scores is None or len(scores.ids) != num_tokens or len(scores.logprobs) != num_tokens:
-            got = "none" if scores is None else f"{len(scores.ids)} ids and {len(scores.logprobs)} log-probs"
+            return LaidOut(counts={"own": 0.0, "skipped": 0.0})
+        weight = 1.0 if record.labels.judgement is None else record.labels.judgement
+        counts = {"own": 1.0, "skipped": float(weight == 0)}
+        if weight == 0:
+            return LaidOut(counts=counts)
+        scores, num_tokens = record.labels.scores, len(record.student.ids)
+        if scores is None or scores.num_tokens != num_tokens:
+            got = "none" if scores is None else f"those of {scores.num_tokens} tokens"
             raise ValueError(
                 f"record {record.id}: expected teacher top-k scores for each of the {num_tokens} tokens of "
                 f"the student's response, got {got}; choose a labeler that scores the student's response"
             )
-        judgement = record.labels.judgement
-        branch = Branch(
-            "own",
-            (record.student.ids,),
-            weight=1.0 if judgement is None else judgement,
-            token_extra={"topk_ids": scores.ids, "topk_logprobs": scores.logprobs},
-        )
-        return LaidOut((branch,))
+        rows = scores.unpack()
+        extra = {"topk_ids": rows.ids, "topk_logprobs": rows.logprobs}
+        return LaidOut((Branch("own", (record.student.ids,), weight=weight, token_extra=extra),), counts)
 
 
 class ActedResponseLayout:
@@ -222,5 +221,5 @@ class ActedResponseLayout:
 
     def __call__(self, record: Record) -> LaidOut:
         if record.actor != "teacher":
-            return LaidOut()
-        return LaidOut((Branch("acted", (record.student.ids,)),))
+            return LaidOut(counts={"acted": 0.0})
+        return LaidOut((Branch("acted", (record.student.ids,)),), {"acted": 1.0})

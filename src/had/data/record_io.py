@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Any
 
-from had.records import ParseFailure, Record, Response, TeacherLabels, TopKScores, Verdict
+from had.records import CompactScores, ParseFailure, Record, Response, TeacherLabels, Verdict
 
 
 def record_to_dict(record: Record) -> dict[str, Any]:
-    """The record as nested dictionaries, lists, strings and numbers."""
-    return asdict(record)
+    """The record as nested dictionaries, tuples, strings and numbers."""
+    data: dict[str, Any] = asdict(record, dict_factory=_plain_dict)
+    data["labels"]["scores"] = scores_to_dict(record.labels.scores)
+    return data
+
+
+def scores_to_dict(scores: CompactScores | None) -> dict[str, Any] | None:
+    """The scores with their bytes in base64: `<i4` ids and `<f2` log-probabilities in NumPy's words."""
+    if scores is None:
+        return None
+    encoded = {name: b64encode(getattr(scores, name)).decode() for name in ("ids", "logprobs")}
+    return {"top_k": scores.top_k, **encoded}
+
+
+def _plain_dict(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Enumeration members become text: a checkpoint is read back without any class of ours."""
+    return {key: str(value) if isinstance(value, StrEnum) else value for key, value in items}
 
 
 def record_from_dict(data: Mapping[str, Any]) -> Record:
@@ -51,8 +68,8 @@ def _labels(data: Mapping[str, Any]) -> TeacherLabels:
     if fields["verdict"] is not None:
         fields["verdict"] = Verdict(fields["verdict"])
     if fields["scores"] is not None:
-        fields["scores"] = TopKScores(
-            ids=tuple(tuple(row) for row in fields["scores"]["ids"]),
-            logprobs=tuple(tuple(row) for row in fields["scores"]["logprobs"]),
+        scores = fields["scores"]
+        fields["scores"] = CompactScores(
+            scores["top_k"], b64decode(scores["ids"]), b64decode(scores["logprobs"])
         )
     return TeacherLabels(**fields)

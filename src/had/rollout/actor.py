@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from had.engines.base import Engine, EngineFailure, SamplingParams
 from had.prompts.render import Renderer
@@ -40,6 +40,14 @@ class Actor(Protocol):
 
     def act(self, requests: Sequence[Request]) -> list[Answer | EngineFailure]:
         """One answer per request, in order; a failed request yields an EngineFailure."""
+
+
+@runtime_checkable
+class RoundActor(Actor, Protocol):
+    """An actor that changes from round to round."""
+
+    def begin_round(self, num_updates: int) -> None:
+        """A round of play begins after this many optimizer updates."""
 
 
 @dataclass(frozen=True)

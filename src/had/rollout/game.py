@@ -87,7 +87,9 @@ class Game:
     def _finish_turn(self, step: EnvStep) -> None:
         assert self._pending is not None and self._tracker is not None
         is_new = self._tracker.advance(self._pending.response.action, step)
-        self.turns.append(replace(self._pending, effect=step.effect, is_new_state=is_new))
+        self.turns.append(
+            replace(self._pending, effect=step.effect, is_new_state=is_new, feedback=step.observation)
+        )
         self._pending, self._step = None, step
 
     @property

@@ -1,14 +1,14 @@
-"""Turns visited states into records: asks the questions of the method and leaves out what stayed unanswered."""
+"""Turns visited states into records: asks a method's questions, leaves out what stayed unanswered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from had.prompts.render import Renderer
 from had.prompts.views import View
 from had.records import Episode, Record, TeacherLabels
-from had.teachers.questions import Question
+from had.teachers.questions import TEACHER, Question
 from had.teachers.state import VisitedState, visited_states
 from had.teachers.teacher import Teacher
 
@@ -21,11 +21,18 @@ class Labeler:
         teacher: who is asked.
         questions: what is asked, in order.
         renderer: the student's chat format, for the prompts that the records keep.
+        others: further models that questions ask, by name; their work does not count as the teacher's.
     """
 
     teacher: Teacher
     questions: Sequence[Question]
     renderer: Renderer
+    others: Mapping[str, Teacher] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = [TEACHER, *self.others]
+        if unknown := [question.asks for question in self.questions if question.asks not in known]:
+            raise ValueError(f"questions: expected to ask one of {known}, got {unknown}")
 
     def label(self, episodes: Sequence[Episode], round: int, seed: int) -> tuple[list[Record], int]:
         """Records of all visited states.
@@ -41,13 +48,14 @@ class Labeler:
         """
         states = [state for state in visited_states(episodes, seed) if state.turn.response.ids]
         num_unlabelled = sum(len(episode.turns) for episode in episodes) - len(states)
+        self.teacher.note_played(episodes)
         labels = [TeacherLabels() for _ in states]
         for question in self.questions:
-            labels = question.ask(self.teacher, states, labels)
+            labels = question.ask(self.others.get(question.asks, self.teacher), states, labels)
         keeps_negative = any(question.needs_negative_view for question in self.questions)
         records = []
         for state, label in zip(states, labels, strict=True):
-            if all(question.is_answered(label) for question in self.questions):
+            if all(question.is_answered(state, label) for question in self.questions):
                 records.append(self._record(state, label, round, keeps_negative))
             else:
                 num_unlabelled += 1

@@ -1,4 +1,4 @@
-"""What a method asks the teacher at every visited state: a list of questions, each of which fills in labels."""
+"""What a method asks the teacher at every visited state: questions, each of which fills in labels."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ from had.records import TeacherLabels
 from had.teachers.state import VisitedState
 from had.teachers.teacher import Teacher
 
+TEACHER = "teacher"
+
 
 class Question(Protocol):
-    """One thing to ask; a method is a list of them."""
+    """One thing to ask; a method is a list of them, and later ones may read the answers to earlier ones."""
+
+    @property
+    def asks(self) -> str:
+        """Who is asked: `teacher`, or another model that the labeler knows by name."""
 
     def ask(
         self, teacher: Teacher, states: Sequence[VisitedState], labels: Sequence[TeacherLabels]
     ) -> list[TeacherLabels]:
         """The labels with this question's answers added, in the order of the states."""
 
-    def is_answered(self, label: TeacherLabels) -> bool:
-        """True when this question left its answer in the label; a state without it gives no record."""
+    def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
+        """True when the label holds this question's answer, or the state does not need one.
+
+        A state with an unanswered question gives no record.
+        """
 
     @property
     def needs_negative_view(self) -> bool:
@@ -39,9 +48,10 @@ class PositiveAnswer:
     """
 
     grammar: CommandGrammar
+    asks: str = TEACHER
     needs_negative_view: bool = False
 
-    def is_answered(self, label: TeacherLabels) -> bool:
+    def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
         return label.positive is not None
 
     def ask(
@@ -69,6 +79,7 @@ class NegativeAnswer:
     """
 
     view: str = View.WITHOUT_HARNESS.value
+    asks: str = TEACHER
 
     def __post_init__(self) -> None:
         View(self.view)  # an unknown view is an error here, not in the first round
@@ -78,7 +89,7 @@ class NegativeAnswer:
         """The record keeps x where the teacher read it."""
         return View(self.view) is View.WITHOUT_HARNESS
 
-    def is_answered(self, label: TeacherLabels) -> bool:
+    def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
         return label.negative is not None
 
     def ask(
@@ -90,24 +101,31 @@ class NegativeAnswer:
 
 @dataclass(frozen=True)
 class OwnResponseScores:
-    """The teacher's top-k next-token log-probabilities on the student's own response, from the with-harness view.
+    """The teacher's top-k next-token log-probabilities on the student's own response, from x̃.
+
+    Not asked for turns that the teacher played.
 
     Attributes:
         top_k: 64 in the paper.
     """
 
     top_k: int = 64
+    asks: str = TEACHER
     needs_negative_view: bool = False
 
     def __post_init__(self) -> None:
         if self.top_k < 1:
             raise ValueError(f"top_k: expected >= 1, got {self.top_k}")
 
-    def is_answered(self, label: TeacherLabels) -> bool:
-        return label.scores is not None
+    def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
+        return label.scores is not None or not state.is_students
 
     def ask(
         self, teacher: Teacher, states: Sequence[VisitedState], labels: Sequence[TeacherLabels]
     ) -> list[TeacherLabels]:
-        scores = teacher.scores(states, View.WITH_HARNESS, self.top_k)
-        return [replace(label, scores=score) for label, score in zip(labels, scores, strict=True)]
+        own = [index for index, state in enumerate(states) if state.is_students]
+        scores = teacher.scores([states[index] for index in own], View.WITH_HARNESS, self.top_k)
+        answered = list(labels)
+        for index, score in zip(own, scores, strict=True):
+            answered[index] = replace(labels[index], scores=score)
+        return answered

@@ -10,6 +10,8 @@ from had.prompts.render import PromptTooLongError, Renderer
 from had.prompts.views import View
 from had.records import Episode, Turn
 
+STUDENT = "student"
+
 
 @dataclass(frozen=True)
 class VisitedState:
@@ -31,12 +33,17 @@ class VisitedState:
         return f"{self.episode.id}/t{self.turn.index:02d}"
 
     @property
+    def is_students(self) -> bool:
+        """The student acted, not the teacher in its place."""
+        return self.turn.actor == STUDENT
+
+    @property
     def relative_position(self) -> float:
         """Position in the episode, in [0, 1)."""
         return self.turn.index / len(self.episode.turns)
 
     def prompt(self, renderer: Renderer, view: View) -> tuple[int, ...] | None:
-        """The state in one view of the same realised history, or None when it is too long for the renderer."""
+        """The state in one view of the same realised history, None when it is too long for the renderer."""
         past = self.episode.turns[: self.turn.index]
         try:
             return renderer.prompt(self.episode.task.goal, past, self.turn, view)
@@ -45,7 +52,7 @@ class VisitedState:
 
 
 def visited_states(episodes: Sequence[Episode], seed: int) -> list[VisitedState]:
-    """All turns of all episodes, in order; the turns of failed episodes count too, as far as they were played."""
+    """All turns of all episodes, in order; those of failed episodes too, as far as they were played."""
     return [
         VisitedState(episode, turn, crc32(f"{seed}/{episode.id}/{turn.index}".encode()))
         for episode in episodes

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from had.engines.base import Engine, EngineFailure, SamplingParams
+from had.engines.base import Engine, EngineFailure, Generation, SamplingParams
 from had.prompts.render import Renderer
-from had.prompts.views import View
-from had.records import Response, TopKScores
+from had.prompts.views import Message, View
+from had.records import CompactScores, Episode, Response
 from had.teachers.state import VisitedState
+
+# Scores leave the engine as Python numbers, 70 bytes each: only so many states wait for being made compact.
+SCORED_STATES_AT_ONCE = 64
+
+ReplyRun = tuple[Sequence[int], Sequence[int]]  # (beginning of a reply, the run that is scored after it)
 
 
 @dataclass
@@ -17,7 +22,7 @@ class TeacherUsage:
     """What the teacher was asked since the start of the run (budgets are compared by it).
 
     Attributes:
-        queries: sampled answers.
+        queries: sampled answers: labels, judgements, and the turns that it played itself.
         tokens_generated: tokens of these answers.
         tokens_scored: tokens whose probabilities were asked for.
         failures: requests without an answer.
@@ -31,65 +36,120 @@ class TeacherUsage:
 
 @dataclass
 class Teacher:
-    """Answers and scores.
+    """Answers and scores. A frozen student can be asked in the same way.
 
     Attributes:
         engine: the teacher model.
         renderer: its chat format; responses are read with its tokenizer.
         sampling: temperature 1.0 in the paper.
+        name: recorded as the actor of the turns that it plays.
     """
 
     engine: Engine
     renderer: Renderer
     sampling: SamplingParams
+    name: str = "teacher"
     usage: TeacherUsage = field(default_factory=TeacherUsage)
 
-    def answer(self, states: Sequence[VisitedState], view: View, salt: int) -> list[Response | None]:
+    def answer(
+        self, states: Sequence[VisitedState], view: View, salt: int, temperature: float | None = None
+    ) -> list[Response | None]:
         """One sampled answer per state from a view; None where the engine failed.
 
         Args:
             states: what to answer.
             view: which view of the history the teacher reads.
             salt: answers with different salts are independent.
+            temperature: in place of the usual one.
         """
         prompts = [state.prompt(self.renderer, view) for state in states]
+        sampling = self.sampling if temperature is None else replace(self.sampling, temperature=temperature)
+        seeds = [state.seed ^ (0x9E3779B9 * (salt + 1) & 0xFFFFFFFF) for state in states]
+        return [
+            None if it is None else self.renderer.response(it.ids, it.logprobs, it.is_complete)
+            for it in self._generate(prompts, sampling, seeds)
+        ]
+
+    def reply(
+        self, chats: Sequence[Sequence[Message] | None], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[str | None]:
+        """The text of its reply to each chat; None where there is no chat or the engine failed."""
+        prompts = [None if chat is None else tuple(self.renderer.encode(list(chat))) for chat in chats]
+        return [
+            None if it is None else self.renderer.response(it.ids, it.logprobs, it.is_complete).text
+            for it in self._generate(prompts, sampling, seeds)
+        ]
+
+    def _generate(
+        self, prompts: Sequence[tuple[int, ...] | None], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[Generation | None]:
         asked = [index for index, prompt in enumerate(prompts) if prompt is not None]
-        seeds = [states[index].seed ^ (0x9E3779B9 * (salt + 1) & 0xFFFFFFFF) for index in asked]
-        results = self.engine.generate([prompts[index] or () for index in asked], self.sampling, seeds)
-        answers: list[Response | None] = [None] * len(states)
+        results = self.engine.generate(
+            [prompts[index] or () for index in asked], sampling, [seeds[index] for index in asked]
+        )
+        generations: list[Generation | None] = [None] * len(prompts)
         for index, result in zip(asked, results, strict=True):
             if not isinstance(result, EngineFailure):
-                answers[index] = self.renderer.response(result.ids, result.logprobs, result.is_complete)
+                generations[index] = result
                 self.usage.tokens_generated += len(result.ids)
-        self.usage.queries += len(states)
-        self.usage.failures += sum(answer is None for answer in answers)
-        return answers
+        self.usage.queries += len(asked)
+        self.usage.failures += sum(generation is None for generation in generations)
+        return generations
 
-    def scores(self, states: Sequence[VisitedState], view: View, top_k: int) -> list[TopKScores | None]:
-        """Top-k next-token log-probabilities on the student's own responses; None where the prompt is too long."""
-        prompts = [state.prompt(self.renderer, view) for state in states]
-        asked = [index for index, prompt in enumerate(prompts) if prompt is not None]
-        responses = [states[index].turn.response.ids for index in asked]
-        results = self.engine.score([prompts[index] or () for index in asked], responses, top_k)
-        scores: list[TopKScores | None] = [None] * len(states)
-        for index, result in zip(asked, results, strict=True):
-            scores[index] = result
-        self.usage.tokens_scored += sum(len(response) for response in responses)
-        self.usage.failures += len(states) - len(asked)
+    def scores(self, states: Sequence[VisitedState], view: View, top_k: int) -> list[CompactScores | None]:
+        """Top-k next-token log-probabilities on the student's responses; None where these are too long."""
+        scores: list[CompactScores | None] = []
+        for start in range(0, len(states), SCORED_STATES_AT_ONCE):
+            scores += self._scores(states[start : start + SCORED_STATES_AT_ONCE], view, top_k)
+        return scores
+
+    def _scores(self, states: Sequence[VisitedState], view: View, top_k: int) -> list[CompactScores | None]:
+        responses = [state.turn.response.ids for state in states]
+        asked, prompts = self._that_fit(states, view, [((), response) for response in responses])
+        scored = [responses[index] for index in asked]
+        scores: list[CompactScores | None] = [None] * len(states)
+        for index, result in zip(asked, self.engine.score(prompts, scored, top_k), strict=True):
+            scores[index] = CompactScores.of(result)
+        self.usage.tokens_scored += sum(map(len, scored))
         return scores
 
     def logprobs(
-        self, states: Sequence[VisitedState], view: View, continuations: Sequence[Sequence[int]], start: Sequence[int]
+        self, states: Sequence[VisitedState], view: View, runs: Sequence[ReplyRun]
     ) -> list[float | None]:
-        """Summed log-probability of the tails `continuations[i][start[i]:]` after the state and their heads."""
-        prompts = [state.prompt(self.renderer, view) for state in states]
-        asked = [index for index, prompt in enumerate(prompts) if prompt is not None]
-        tails = [continuations[index][start[index] :] for index in asked]
-        heads = [(*(prompts[index] or ()), *continuations[index][: start[index]]) for index in asked]
-        results = self.engine.logprobs(heads, tails)
+        """Log-probability, summed over its tokens, of a run after a state and a beginning of the reply.
+
+        Args:
+            states: one state per run.
+            view: which view of the history the teacher reads.
+            runs: (beginning of the reply, scored run) in token ids.
+
+        Returns:
+            Natural logarithms; None where prompt and run are too long.
+        """
+        asked, contexts = self._that_fit(states, view, runs)
+        scored = [runs[index][1] for index in asked]
         sums: list[float | None] = [None] * len(states)
-        for index, result in zip(asked, results, strict=True):
+        for index, result in zip(asked, self.engine.logprobs(contexts, scored), strict=True):
             sums[index] = float(sum(result))
-        self.usage.tokens_scored += sum(len(tail) for tail in tails)
-        self.usage.failures += len(states) - len(asked)
+        self.usage.tokens_scored += sum(map(len, scored))
         return sums
+
+    def _that_fit(
+        self, states: Sequence[VisitedState], view: View, runs: Sequence[ReplyRun]
+    ) -> tuple[list[int], list[tuple[int, ...]]]:
+        """Indices and contexts of the runs that fit into the engine's context; the others are failures."""
+        asked, contexts = [], []
+        for index, (state, (beginning, run)) in enumerate(zip(states, runs, strict=True)):
+            prompt = state.prompt(self.renderer, view)
+            context = None if prompt is None else (*prompt, *beginning)
+            if context is not None and len(context) + len(run) <= self.engine.max_context_tokens:
+                asked.append(index)
+                contexts.append(context)
+        self.usage.failures += len(states) - len(asked)
+        return asked, contexts
+
+    def note_played(self, episodes: Sequence[Episode]) -> None:
+        """Count the turns that it played itself (mixed acting)."""
+        played = [turn for episode in episodes for turn in episode.turns if turn.actor == self.name]
+        self.usage.queries += len(played)
+        self.usage.tokens_generated += sum(len(turn.response.ids) for turn in played)
