@@ -6,6 +6,7 @@ every step. All three are functions of their text alone, so the engine's answers
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -39,9 +40,11 @@ class EngineMemory:
         fast_downward.pddl2sas = self._translate_once
         textgen._parse_and_convert = self._parse_once
         Rule.parse_conjunctive_query = staticmethod(self._queried)
+        arguments = sys.argv  # the translator puts its own in their place
         try:
             yield
         finally:
+            sys.argv = arguments
             fast_downward.pddl2sas = self._translate
             textgen._parse_and_convert = self._parse
             Rule.parse_conjunctive_query = self._query
