@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from had.envs.alfworld.simulator import NativeEnv
 from had.harness.compose import Harness
 from had.harness.tracker import Tracker
-from had.pretraining.expert import Expert, Habits, Prior
+from had.pretraining.expert import Expert, Habits
 from had.prompts.render import Renderer
 from had.prompts.views import PastTurn, Shown, ShownTurn, View
 from had.records import Effect, EnvState, EnvStep, Episode, Task
@@ -59,7 +59,6 @@ class Corpus:
 
     Attributes:
         sources: the games.
-        prior: what the expert expects where.
         habits: of the labelling expert.
         harness, renderer: how states are shown.
         noise: of the playing expert.
@@ -68,7 +67,6 @@ class Corpus:
     """
 
     sources: Sequence[Source]
-    prior: Prior
     habits: Habits
     harness: Harness
     renderer: Renderer
@@ -87,7 +85,7 @@ class Corpus:
 
     def relabel(self, episode: Episode, rng: random.Random) -> list[Sample]:
         """The expert's replies at the states of somebody else's episode (DAgger)."""
-        expert = Expert(self.prior, self.habits, rng)
+        expert = Expert(self.habits, rng)
         samples: list[Sample] = []
         previous: str | None = None
         for index, (turn, step) in enumerate(zip(episode.turns, steps_of(episode), strict=True)):
@@ -101,7 +99,7 @@ class Corpus:
         return samples
 
     def _play(self, task: Task, max_turns: int, rng: random.Random) -> list[Sample]:
-        env, tracker, expert = NativeEnv(), Tracker(max_turns), Expert(self.prior, self.habits, rng)
+        env, tracker, expert = NativeEnv(), Tracker(max_turns), Expert(self.habits, rng)
         step = env.reset(task)
         facts = tracker.start(step)
         expert.start(task.goal, step)

@@ -1,4 +1,4 @@
-"""An exploring player that sees only what an agent sees: it remembers, and searches likely places first.
+"""An exploring player that sees only what an agent sees: it remembers, and searches place after place.
 
 It exists to make the small models: they imitate its commands and its one-line thoughts.
 """
@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from had.pretraining.goal import Goal, parse_goal
 from had.records import Effect, EnvStep
-
-# object type -> place type -> expected number of such objects in one place
-Prior = Mapping[str, Mapping[str, float]]
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 TREATED = {"clean": "clean", "heat": "hot", "cool": "cool"}
@@ -25,6 +21,11 @@ _OBJECT = re.compile(r"\ban? ([a-z]+ \d+)")
 def type_of(name: str) -> str:
     """`mug` for `mug 2`."""
     return name.rpartition(" ")[0]
+
+
+def number_of(name: str) -> int:
+    """2 for `mug 2`."""
+    return int(name.rpartition(" ")[2])
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Habits:
     """How well the player plays; the defaults play well.
 
     Attributes:
-        forgetfulness: probability of searching a place drawn at random from all places instead of the most
-            likely unsearched one.
+        forgetfulness: probability of searching a place drawn at random from all places instead of the first
+            unsearched one in the order in which the room lists them.
         carelessness: probability of leaving a closed receptacle unopened while searching, and of skipping the
             treatment of an object that has to be cleaned, heated or cooled (decided anew at every turn).
     """
@@ -60,12 +61,10 @@ class Expert:
     """One episode's player: `start`, then alternately `decide` and `observe`; it may also watch others play.
 
     Attributes:
-        prior: where objects are usually found.
         habits: how well it plays.
         rng: randomness of bad habits.
     """
 
-    prior: Prior
     habits: Habits = field(default_factory=Habits)
     rng: random.Random = field(default_factory=random.Random)
     _goal: Goal | None = None
@@ -130,7 +129,7 @@ class Expert:
                 return Decision(thought, wanted)
         here = self._here()
         places = [place for place in self._places() if type_of(place) == place_type and place != here]
-        return self._go(places[0], thought) if places else self._wander(thought)
+        return self._go(min(places, key=number_of), thought) if places else self._wander(thought)
 
     def _light(self, held: str) -> Decision:
         goal = self._goal
@@ -141,7 +140,7 @@ class Expert:
             for item in self._contents.get(place, ()):
                 if type_of(item) == goal.target:
                     return Decision(thought, f"use {item}")
-        return self._go(lamps[0], thought) if lamps else self._search(goal.target, thought)
+        return self._go(lamps[0], thought) if lamps else self._look_around(thought)
 
     def _put_down(self, held: str) -> Decision:
         thought, commands = f"I do not need the {type_of(held)}.", self._commands()
@@ -167,12 +166,10 @@ class Expert:
             for item in wanted.get(place, ()):
                 if f"take {item} from {place}" in commands:
                     return Decision(f"Here is a {goal.object}.", f"take {item} from {place}")
-        if near and near[0] not in self._contents and f"open {near[0]}" in commands and not self._slips():
-            return Decision(thought, f"open {near[0]}")
         known = [place for place, objects in wanted.items() if objects and place not in near]
         if known and not self._forgets():
             return self._go(known[0], thought)
-        return self._search(goal.object, thought)
+        return self._look_around(thought)
 
     def _placed(self) -> set[str]:
         goal = self._goal
@@ -182,18 +179,24 @@ class Expert:
         there = [o for p, objects in self._contents.items() if type_of(p) == goal.target for o in objects]
         return {o for o in there if type_of(o) == goal.object and (not goal.treatment or o in self._treated)}
 
-    def _search(self, wanted: str, thought: str) -> Decision:
+    def _look_around(self, thought: str) -> Decision:
+        """Open the place where the agent is, or go on to the first unsearched one."""
+        here = self._here()
+        is_closed = here is not None and here not in self._contents and f"open {here}" in self._commands()
+        return Decision(thought, f"open {here}") if is_closed and not self._slips() else self._search(thought)
+
+    def _search(self, thought: str) -> Decision:
         if self._forgets():
             return self._wander(thought)
         here, near = self._here(), self._within_reach()
         unsearched = [place for place in self._places() if place not in self._contents and place != here]
         if not unsearched:
             return self._wander(thought)
-        likely = self.prior.get(wanted, {})
-        best = max(unsearched, key=lambda place: likely.get(type_of(place), 0.0))
-        if best not in near:
-            return self._go(best, thought)
-        return Decision(thought, f"open {best}" if f"open {best}" in self._commands() else f"examine {best}")
+        place = unsearched[0]
+        if place not in near:
+            return self._go(place, thought)
+        is_closed = f"open {place}" in self._commands()
+        return Decision(thought, f"open {place}" if is_closed else f"examine {place}")
 
     def _wander(self, thought: str) -> Decision:
         others = [place for place in self._places() if place != self._here()]

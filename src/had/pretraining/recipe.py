@@ -1,8 +1,7 @@
-"""How one of the small models is made: tokenizer, prior, corpus, imitation, export."""
+"""How one of the small models is made: tokenizer, corpus, imitation, export."""
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +22,13 @@ from had.harness.compose import Harness
 from had.models.student import load_tokenizer, save_hf
 from had.models.tiny import make_qwen3
 from had.pretraining.corpus import Corpus, Noise, Sample, Source
-from had.pretraining.expert import Habits, Prior
-from had.pretraining.prior import count_prior
+from had.pretraining.expert import Habits
 from had.pretraining.tokenizer import build_tokenizer, phrases
 from had.pretraining.trainer import Imitation, Schedule
 from had.prompts.render import Renderer
 from had.prompts.views import PromptFormat
 from had.rollout.actor import EngineActor
 from had.rollout.player import Player, derive_seed
-from had.runtime.files import write_json
 
 MAX_REPLY_TOKENS = 48
 MAX_PROMPT_TOKENS = 2000
@@ -68,7 +65,7 @@ class Recipe:
         noise: how far the player strays while it shows states.
         without_share: share of states shown without harness text.
         vocab_size: of the tokenizer.
-        num_prior_games: games per source that the expert's expectations are counted over.
+        num_name_games: training games whose object names become tokens.
         own_play_episodes: episodes of the model's own play in a chunk, once they begin.
         seed: of everything.
     """
@@ -82,15 +79,15 @@ class Recipe:
     noise: Noise = field(default_factory=Noise)
     without_share: float = 0.15
     vocab_size: int = 1024
-    num_prior_games: int = 600
+    num_name_games: int = 600
     own_play_episodes: int = 32
     seed: int = 0
 
     def tokenizer_folder(self, folder: Path) -> Path:
-        """Make the tokenizer and the prior in `folder` unless they are there."""
-        if not (folder / "prior.json").exists():
+        """Make the tokenizer in `folder` unless it is there."""
+        if not (folder / "tokenizer.json").exists():
             tasks = [task for games in self.games.values() for task in _spread(games.source.tasks("train"))]
-            known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_prior_games)]]
+            known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_name_games)]]
             names = sorted({name for game in known for name in game.names.values() if name[-1].isdigit()})
             texts = [task.goal for task in tasks] + [THOUGHT_WORDS]
             words = [f" {kind}." for kind in sorted({name.rpartition(" ")[0] for name in names})]
@@ -98,20 +95,18 @@ class Recipe:
                 texts + words * 20, names, phrases(self.prompt, self.harness), self.vocab_size
             )
             tokenizer.save_pretrained(folder)
-            write_json(folder / "prior.json", count_prior(known))
         return folder
 
     def corpus(self, folder: Path) -> Corpus:
         """The samples for a model whose tokenizer lies in `folder`."""
         tokenizer = load_tokenizer(folder)
-        prior: Prior = json.loads((folder / "prior.json").read_text())
         renderer = Renderer(tokenizer, self.prompt, MAX_PROMPT_TOKENS, frozenset([tokenizer.eos_token_id]))
         sources = [
             Source(games.source.tasks("train"), games.max_turns, games.weight)
             for games in self.games.values()
         ]
         return Corpus(
-            sources, prior, self.habits, self.harness, renderer, self.noise, self.without_share, self.seed
+            sources, self.habits, self.harness, renderer, self.noise, self.without_share, self.seed
         )
 
     def train(self, folder: Path, report: Callable[[dict[str, float]], None] = lambda row: None) -> Path:
