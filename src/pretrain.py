@@ -1,8 +1,8 @@
-"""Make one of the small models: `python src/pretrain.py recipe=teacher` (resumes by itself when it was stopped)."""
+"""Make a small model: `python src/pretrain.py recipe=teacher` (goes on by itself where it was stopped)."""
 
 import os
 
-os.environ.setdefault("GOMP_SPINCOUNT", "0")  # waiting OpenMP threads must not steal the cores of other processes
+os.environ.setdefault("GOMP_SPINCOUNT", "0")  # waiting OpenMP threads must not steal others' cores
 
 from pathlib import Path
 

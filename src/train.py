@@ -1,10 +1,10 @@
-"""Train: compose, check, build, fit, evaluate, write the summary. `python src/train.py experiment=had_household`."""
+"""Train: compose, check, build, fit, evaluate, summarise. `python src/train.py experiment=had_household`."""
 
 import os
 import sys
 from pathlib import Path
 
-os.environ.setdefault("GOMP_SPINCOUNT", "0")  # waiting OpenMP threads must not steal the cores of other processes
+os.environ.setdefault("GOMP_SPINCOUNT", "0")  # waiting OpenMP threads must not steal others' cores
 os.environ.setdefault("HAD_ROOT", str(Path(__file__).resolve().parent.parent))
 
 import hydra
@@ -12,9 +12,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from had.assembly import FALLBACK, Assembly
 from had.reports.runs import read_run
-from had.reports.tables import before_after_table, rich_table
+from had.reports.tables import SHORT_METRICS, before_after_table, rich_table
 from had.runtime.files import write_json, write_text
-from had.runtime.output import print_rich, seed_everything, stop_with
+from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
 from had.runtime.provenance import provenance
 
@@ -27,13 +27,15 @@ def main(config: DictConfig) -> None:
         stop_with("this experiment cannot run here:", problems, f"what runs here: {FALLBACK}")
     write_text(assembly.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     write_json(assembly.folder / "provenance.json", provenance(config.seed, sys.argv))
+    quiet_lightning()
     seed_everything(config.seed)
     with PhaseBoard(config.trainer.max_steps) as board:
-        assembly.on_phase = board.phase
+        assembly.acting.on_phase = board.phase
         trainer = assembly.trainer()
         trainer.fit(assembly.module, datamodule=assembly.datamodule, ckpt_path=config.resume)
     assembly.finish(trainer)
-    print_rich(rich_table(before_after_table(read_run(assembly.folder))))
+    metrics = None if config.evaluation.show_all_metrics else SHORT_METRICS
+    print_rich(rich_table(before_after_table(read_run(assembly.folder), metrics=metrics)))
     print(f"run folder: {assembly.folder}")
 
 

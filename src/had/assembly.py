@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from lightning import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint
 from omegaconf import DictConfig
 
 from had.acting import ActingHalf
+from had.callbacks.checkpoints import RoundCheckpoint
 from had.callbacks.evaluation import EvaluationCallback
 from had.callbacks.run_tables import RunTables
 from had.callbacks.weight_sync import WeightSync
@@ -143,7 +143,7 @@ class Assembly:
         """The student and how it is trained."""
         method, optimizer = self.config.method, self.config.optimizer
         return DistillationModule(
-            self.acting.student_files.model(),
+            self.acting.student_files.model().train(),
             [build(node) for node in method.losses],
             build(method.balance),
             build(optimizer.optimizer),
@@ -175,15 +175,7 @@ class Assembly:
 
     def callbacks(self) -> list[Callback]:
         """In the order in which they must run."""
-        checkpoints = ModelCheckpoint(
-            self.folder / "checkpoints",
-            filename="update_{step:06d}",
-            auto_insert_metric_name=False,
-            every_n_epochs=1,
-            save_on_train_epoch_end=True,
-            save_last=True,
-            save_top_k=1,
-        )
+        checkpoints = RoundCheckpoint(self.folder / "checkpoints")
         sync = WeightSync(self.acting.student_engine)
         return [sync, self.tables, self.acting.transcripts, self.evaluation, checkpoints]
 

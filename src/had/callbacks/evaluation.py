@@ -16,7 +16,8 @@ from had.rollout.actor import Actor
 from had.rollout.player import Player, derive_seed
 from had.runtime.files import CsvAppender
 
-Results = dict[str, dict[str, dict[str, dict[str, Any]]]]  # split -> condition -> metric -> value, low, high, count
+# split -> condition -> metric -> value, low, high, count
+Results = dict[str, dict[str, dict[str, dict[str, Any]]]]
 EVAL_COLUMNS = ("update", "split", "condition", "metric", "value", "low", "high", "count")
 ALL_SPLITS = "all"
 
@@ -76,8 +77,9 @@ class Evaluator:
 class EvaluationCallback(Callback):
     """Evaluates before training, every N updates, and at the end.
 
-    Needs a `WeightSync` before it in the list of callbacks. The evaluation tasks never decide anything: the best
-    student is the one with the highest success rate on the *validation* tasks, which are held out of training.
+    Needs a `WeightSync` before it in the list of callbacks. The evaluation tasks never decide anything: the
+    best student is the one with the highest success rate on the *validation* tasks, which are held out of
+    training.
 
     Args:
         final: evaluation before and after training.
@@ -93,7 +95,7 @@ class EvaluationCallback(Callback):
         validation: Evaluator | None,
         every_num_updates: int,
         csv_path: Path | str,
-        save_best: Callable[[LightningModule], None],
+        save_best: Callable[[LightningModule], object],
     ) -> None:
         if every_num_updates < 1:
             raise ValueError(f"every_num_updates: expected >= 1, got {every_num_updates}")
@@ -110,8 +112,13 @@ class EvaluationCallback(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not self.before:
+            self.csv.truncate_after(-1)
             self.before = self.final.run("before")
-            self._write(0, self.before, pl_module)
+            self._write(0, self.before)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        # rows behind the checkpoint that is resumed belong to updates that are taken again
+        self.csv.truncate_after(trainer.global_step)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.global_step - self.last_validated >= self.every_num_updates:
@@ -121,20 +128,22 @@ class EvaluationCallback(Callback):
         if trainer.global_step > self.last_validated:
             self._validate(trainer, pl_module)
         self.after = self.final.run("after")
-        self._write(trainer.global_step, self.after, pl_module)
+        self._write(trainer.global_step, self.after)
 
     def _validate(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.last_validated = trainer.global_step
         if self.validation is None:
             return
         results = self.validation.run(f"update_{trainer.global_step:05d}")
-        self._write(trainer.global_step, results, pl_module)
-        rates = [by_condition["full"]["sr"]["value"] for by_condition in results.values() if "full" in by_condition]
-        if rates and rates[0] is not None and rates[0] > self.best_sr:
-            self.best_sr = rates[0]
+        self._write(trainer.global_step, results)
+        (by_condition,) = results.values()  # the one validation split under the one condition
+        (metrics,) = by_condition.values()
+        rate = metrics["sr"]["value"]
+        if rate is not None and rate > self.best_sr:
+            self.best_sr = rate
             self.save_best(pl_module)
 
-    def _write(self, update: int, results: Results, pl_module: LightningModule) -> None:
+    def _write(self, update: int, results: Results) -> None:
         rows = [
             {"update": update, "split": split, "condition": condition, "metric": metric, **estimate}
             for split, conditions in results.items()
@@ -144,8 +153,17 @@ class EvaluationCallback(Callback):
         self.csv.append(*rows)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"before": self.before, "best_sr": self.best_sr, "last_validated": self.last_validated}
+        evaluators = [self.final] if self.validation is None else [self.final, self.validation]
+        return {
+            "before": self.before,
+            "best_sr": self.best_sr,
+            "last_validated": self.last_validated,
+            "seconds": [evaluator.seconds for evaluator in evaluators],
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.before = state_dict["before"]
         self.best_sr, self.last_validated = state_dict["best_sr"], state_dict["last_validated"]
+        for evaluator, seconds in zip((self.final, self.validation), state_dict["seconds"], strict=False):
+            if evaluator is not None:
+                evaluator.seconds = seconds

@@ -69,6 +69,12 @@ class RunTables(Callback):
         self.seconds = 0.0
         self._started = 0.0
 
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        # rows behind the checkpoint that is resumed belong to updates that are taken again
+        self.updates.truncate_after(trainer.global_step)
+        first: int = trainer.datamodule.rounds[0].number  # type: ignore[attr-defined]
+        self.rounds.truncate_after(first - 1, "round")
+
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         datamodule: Any = trainer.datamodule  # type: ignore[attr-defined]
         usage, counts = datamodule.collector.labeler.teacher.usage, datamodule.buffer.counts()
@@ -87,7 +93,9 @@ class RunTables(Callback):
             }
             self.rounds.append(row)
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
+    ) -> None:
         self._started = time.monotonic()
 
     def on_train_batch_end(
@@ -97,7 +105,7 @@ class RunTables(Callback):
         self.seconds += seconds
         datamodule: Any = trainer.datamodule  # type: ignore[attr-defined]
         metrics: dict[str, float] = pl_module.last_step_metrics  # type: ignore[assignment]
-        row = {name: metrics.get(name) for name in self.updates.columns}
+        row = {name: _as_count(name, metrics.get(name)) for name in self.updates.columns}
         row |= {
             "update": trainer.global_step,
             "round": datamodule.rounds[-1].number,
@@ -117,11 +125,17 @@ class RunTables(Callback):
         self.seconds = state_dict["seconds"]
 
 
+def _as_count(name: str, value: float | None) -> float | None:
+    """Numbers of things as integers: the step has them as floats because it adds them over ranks."""
+    is_count = name == "tokens" or name.startswith("num_")
+    return int(value) if is_count and value is not None and value == int(value) else value
+
+
 def round_numbers(episodes: Sequence[Episode], records: Sequence[Record]) -> dict[str, Any]:
     """Shares and counts of one round; None where there is nothing to count."""
     metrics, disagreement = evaluate_metrics(episodes), count_disagreement(records)
     verdicts = [record.labels.verdict for record in records if record.labels.verdict is not None]
-    turns = [turn for episode in episodes for turn in episode.turns]
+    failures = [turn.response.failure for episode in episodes for turn in episode.turns]
     compared = int(sum(share.total for share in disagreement.bins))
     return {
         "num_episodes": len(episodes),
@@ -130,6 +144,6 @@ def round_numbers(episodes: Sequence[Episode], records: Sequence[Record]) -> dic
         "sr": metrics["sr"]["value"],
         "hu": metrics["hu"]["value"],
         "share_valid": sum(v is Verdict.VALID for v in verdicts) / len(verdicts) if verdicts else None,
-        "share_unparsable": sum(t.response.failure is not None for t in turns) / len(turns) if turns else None,
+        "share_unparsable": sum(f is not None for f in failures) / len(failures) if failures else None,
         "disagreement": sum(share.hits for share in disagreement.bins) / compared if compared else None,
     }

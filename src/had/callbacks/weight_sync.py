@@ -10,7 +10,7 @@ from had.engines.base import Engine
 
 
 class WeightSync(Callback):
-    """Loads the trained weights into the student's engine when the fit starts and when an epoch (a round) ends.
+    """Loads the trained weights into the student's engine when the fit starts and when a round ends.
 
     Must stand before the callbacks that play (evaluation).
 

@@ -22,12 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 class RoundDataModule(LightningDataModule):
-    """Streams on-policy rounds. Needs `reload_dataloaders_every_n_epochs=1` and `use_distributed_sampler=False`.
+    """Streams on-policy rounds.
+
+    Needs `reload_dataloaders_every_n_epochs=1` and `use_distributed_sampler=False`.
 
     One item of the dataloader is one optimizer step: the micro-batches that hold its records.
 
     Attributes:
-        rounds: the rounds collected for the current epoch (more than one when a round was too small for a batch).
+        rounds: the rounds collected for the current epoch; more than one when a round had too few records.
         policy_version: number of finished epochs; the student of round 0 has version 0.
         seconds: wall time spent collecting and labelling, over the run.
     """
@@ -75,26 +77,33 @@ class RoundDataModule(LightningDataModule):
     def write_dump(self) -> None:
         """Bring the record files up to date."""
         if self.dump is not None:
-            self.dump.write(keep_from_round=self.next_round - 2 * self.buffer.max_policy_lag)
+            self.dump.write(keep_rounds=self.buffer.waiting_rounds())
 
     def _draw(self) -> list[list[Record]]:
         self.rounds = []
         for _ in range(MAX_BARREN_ROUNDS):
             self.rounds.append(self._collect())
-            batches = self.buffer.draw(self.policy_version)
+            batches = self.buffer.draw(self.policy_version, self._num_updates_left())
             if batches:
                 self._note_use(batches)
                 return batches
         episodes = [episode for item in self.rounds for episode in item.episodes]
         failed = [episode.message for episode in episodes if episode.is_failed]
+        last = f" (the last: {failed[-1]})" if failed else ""
         raise RuntimeError(
-            f"{MAX_BARREN_ROUNDS} rounds brought no full batch of {self.buffer.batch_size} records: {len(episodes)} "
-            f"episodes, {len(failed)} failed{f' (the last: {failed[-1]})' if failed else ''}, {len(self.buffer)} records "
-            "wait. Raise data.tasks_per_round, lower data.batch_size, or look into the failures"
+            f"{MAX_BARREN_ROUNDS} rounds brought no full batch of {self.buffer.batch_size} records: "
+            f"{len(episodes)} episodes, {len(failed)} failed{last}, {len(self.buffer)} records wait. "
+            "Raise data.tasks_per_round, lower data.batch_size, or look into the failures"
         )
 
+    def _num_updates_left(self) -> int | None:
+        """Updates until the run ends; what is not drawn for them is not marked as used. None for no end."""
+        if self.trainer is None or self.trainer.max_steps < 0:
+            return None
+        return self.trainer.max_steps - self.trainer.global_step
+
     def _collect(self) -> Round:
-        collected = self.collector.collect(self.next_round, self.policy_version)
+        collected = self.collector.collect(self.next_round, self.policy_version, self.num_drawn)
         self.next_round += 1
         self.buffer.add(collected.records)
         if self.dump is not None:
@@ -119,6 +128,7 @@ class RoundDataModule(LightningDataModule):
             "seconds": dict(self.seconds),
             "buffer": self.buffer.state_dict(),
             "usage": dict(vars(usage)),
+            "dump": None if self.dump is None else self.dump.state_dict(),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -130,3 +140,5 @@ class RoundDataModule(LightningDataModule):
         self.buffer.load_state_dict(state_dict["buffer"])
         for name, value in state_dict["usage"].items():
             setattr(self.collector.labeler.teacher.usage, name, value)
+        if self.dump is not None and state_dict["dump"] is not None:
+            self.dump.load_state_dict(state_dict["dump"])

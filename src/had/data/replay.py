@@ -72,13 +72,14 @@ class ReplayBuffer:
             self._waiting[record.id] = record
         self.num_added += len(records)
 
-    def draw(self, version: int) -> list[list[Record]]:
+    def draw(self, version: int, max_batches: int | None = None) -> list[list[Record]]:
         """Full batches for the updates of a round; what is left waits for the next version.
 
         The oldest records go first, because they expire first.
 
         Args:
             version: the policy version now.
+            max_batches: the updates that the run has left; None for no limit.
 
         Returns:
             Batches of exactly `batch_size` records; none when there are too few.
@@ -91,6 +92,8 @@ class ReplayBuffer:
         num_batches = len(candidates) // self.batch_size
         if self.updates_per_round != "drain":
             num_batches = min(num_batches, int(self.updates_per_round))
+        if max_batches is not None:
+            num_batches = min(num_batches, max_batches)
         chosen = candidates[: num_batches * self.batch_size]
         generator.shuffle(chosen)
         for record in chosen:
@@ -107,6 +110,10 @@ class ReplayBuffer:
         for id in old:
             del self._waiting[id]
         self.num_expired += len(old)
+
+    def waiting_rounds(self) -> set[int]:
+        """The rounds of the records that wait."""
+        return {record.round for record in self._waiting.values()}
 
     def counts(self) -> dict[str, int]:
         """Totals for the logs: added, used, expired, and unused ones that wait."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from importlib import resources
 from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar
 
 
 def load_model(
@@ -32,6 +34,7 @@ def load_model(
         FileNotFoundError: there is no such folder or hub model, or the hub cannot be reached.
         ValueError: unknown `dtype`.
     """
+    _hide_bars_in_logs()
     try:
         return AutoModelForCausalLM.from_pretrained(
             path_or_name,
@@ -62,6 +65,7 @@ def save_hf(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: 
 
     An interrupted save leaves the earlier folder as it was.
     """
+    _hide_bars_in_logs()
     target = Path(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -113,6 +117,12 @@ def _replace(source: Path, target: Path) -> None:
     target.rename(retired)
     source.rename(target)
     shutil.rmtree(retired)
+
+
+def _hide_bars_in_logs() -> None:
+    """Progress bars of transformers are for terminals; in a log file they are lines without end."""
+    if not sys.stderr.isatty():
+        disable_progress_bar()
 
 
 def _missing(what: str, path_or_name: str | Path, error: OSError) -> str:

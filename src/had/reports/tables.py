@@ -32,6 +32,9 @@ METRICS = (
 )
 """All metrics in the order of the tables."""
 
+SHORT_METRICS = ("sr", "sr_mean_of_splits", "turns_success", "hu", "prevention", "recovery")
+"""What is printed at the end of a run."""
+
 MAIN_METRICS = ("sr", "score", "turns_success", "hu", "prevention", "recovery")
 _IN_OWN_UNITS = ("score", "reward", "turns_success")
 _DIGITS = {"reward": 2, "num_failed": 0}
@@ -75,21 +78,24 @@ def markdown(table: Table) -> str:
     return f"**{table.title}**\n\n{body}\n{caption}"
 
 
-def before_after_table(run: Run, differences: Results | None = None) -> Table:
-    """Every metric of one run before and after training.
+def before_after_table(
+    run: Run, differences: Results | None = None, metrics: Sequence[str] | None = None
+) -> Table:
+    """Metrics of one run before and after training.
 
     Args:
         run: the run.
         differences: task-paired differences where they are known; without them the difference is taken as
-            one of
-            independent samples, which is too wide when both sides played the same tasks.
+            one of independent samples, which is too wide when both sides played the same tasks.
+        metrics: which of them; None for all.
     """
     rows: list[tuple[str, ...]] = []
     section_ends = set()
     for split, condition in _evaluations(run):
         before, after = (r.get(split, {}).get(condition, {}) for r in (run.before, run.after))
         paired = (differences or {}).get(split, {}).get(condition, {})
-        for name in _ordered({*before, *after}):
+        present = {*before, *after} if metrics is None else {*before, *after} & {*metrics}
+        for name in _ordered(present):
             old, new = before.get(name, Estimate()), after.get(name, Estimate())
             change = paired.get(name, difference(old, new))
             cells = (format_estimate(name, old), format_estimate(name, new), format_change(name, change))

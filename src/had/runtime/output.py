@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import lightning
 from rich.console import Console
 
 EXIT_CANNOT_RUN = 2
+
+
+def failures(checks: Sequence[Callable[[], object]]) -> list[str]:
+    """The messages of the checks that fail for a reason that a person can remove; each message once."""
+    found = []
+    for check in checks:
+        try:
+            check()
+        except (OSError, ValueError, RuntimeError) as error:
+            found.append(str(error))
+    return list(dict.fromkeys(found))
 
 
 def stop_with(headline: str, problems: Sequence[str], advice: str) -> NoReturn:
@@ -25,6 +38,18 @@ def print_rich(renderable: Any) -> None:
     (console if console.is_terminal else Console(width=160)).print(renderable)
 
 
+def quiet_lightning() -> None:
+    """Let Lightning speak up for warnings only, less those about what we do on purpose."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    expected = (
+        "The dirpath has changed",  # a resumed run has a folder of its own
+        "You're resuming from a checkpoint that ended before the epoch ended",  # rounds differ in length
+        r".*isinstance\(treespec, LeafSpec\)",
+    )
+    for message in expected:
+        warnings.filterwarnings("ignore", message=message)
+
+
 def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and torch. Play and labels draw from seeds of their own and do not depend on this."""
+    """Seed Python, NumPy and torch. Play and labels have seeds of their own and do not depend on this."""
     lightning.seed_everything(seed, workers=True, verbose=False)

@@ -13,7 +13,7 @@ LOG_EVERY_S = 30.0
 
 
 class PhaseBoard:
-    """Two bars: all updates of the run, and the phase at work. Without a terminal only the bars' end is printed.
+    """Two bars: all updates of the run, and the phase at work. Silent without a terminal.
 
     Args:
         num_updates: optimizer updates of the whole run.
@@ -31,7 +31,12 @@ class PhaseBoard:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._progress.stop()
 
     def phase(self, name: str, done: int, total: int) -> None:

@@ -1,0 +1,164 @@
+"""The composition root of what plays: models, tasks, harness. Only assembly and src/*.py import it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from had.callbacks.evaluation import Evaluator
+from had.callbacks.transcripts import Transcripts
+from had.data.collector import PhaseHook
+from had.engines.base import Engine, SamplingParams
+from had.harness.compose import Harness
+from had.harness.conditions import Condition, get_condition
+from had.models.model_files import ModelFiles
+from had.prompts.render import Renderer
+from had.records import Task
+from had.rollout.actor import EngineActor
+from had.rollout.player import Player
+from had.runtime.instantiate import build
+
+
+@dataclass
+class ActingHalf:
+    """What plays: built from a configuration on first use and shared from then on.
+
+    Attributes:
+        config: needs the groups env, harness, prompt, engine and evaluation, the models that are used
+            (`student.files`, `teacher.files`), `paths` and `seed`.
+        on_phase: progress hook (phase, done, total).
+    """
+
+    config: DictConfig
+    on_phase: PhaseHook = lambda phase, done, total: None
+
+    def check_tasks(self, *splits: str | None) -> None:
+        """Find the tasks of some splits (None: no split).
+
+        Raises:
+            FileNotFoundError: the games are missing.
+            ValueError: there is no such split, or it is empty.
+        """
+        for split in splits:
+            if split is not None and not self.tasks(split):
+                raise ValueError(f"split {split!r} of env {self.config.env.name} has no tasks")
+
+    def check_harness(self) -> None:
+        """Build what is said and when; raises ValueError."""
+        build(self.config.prompt)
+        self.harness  # noqa: B018
+        for name in (self.config.harness.condition, *self.config.evaluation.conditions):
+            get_condition(name)
+
+    @cached_property
+    def student_files(self) -> ModelFiles:
+        """Where the student comes from."""
+        return build(self.config.student.files)
+
+    @cached_property
+    def teacher_files(self) -> ModelFiles:
+        """Where the teacher comes from."""
+        return build(self.config.teacher.files)
+
+    @cached_property
+    def _task_source(self) -> Any:
+        return build(self.config.env.tasks)
+
+    def tasks(self, split: str, limit: int | None = None) -> Sequence[Task]:
+        """The tasks of a split; the first `limit` of them."""
+        return list(self._task_source.tasks(split))[:limit]
+
+    @property
+    def eval_splits(self) -> list[str]:
+        """The splits that evaluation plays."""
+        return list(self.config.evaluation.splits or self.config.env.eval_splits)
+
+    @cached_property
+    def harness(self) -> Harness:
+        """What is reported to the agent."""
+        keys = [key for key in self.config.harness if key != "condition"]
+        return build(OmegaConf.masked_copy(self.config.harness, keys))
+
+    @cached_property
+    def condition(self) -> Condition:
+        """The condition under which the student plays while it trains."""
+        return get_condition(self.config.harness.condition)
+
+    def renderer(self, files: ModelFiles) -> Renderer:
+        """The chat format of a model."""
+        tokenizer = files.tokenizer()
+        room = self.config.env.max_context_tokens - self.config.env.max_reply_tokens
+        return Renderer(tokenizer, build(self.config.prompt), room, frozenset([tokenizer.eos_token_id]))
+
+    @cached_property
+    def student_renderer(self) -> Renderer:
+        """The student's chat format."""
+        return self.renderer(self.student_files)
+
+    @cached_property
+    def grammar(self) -> Any:
+        """The environment's command grammar."""
+        return build(self.config.env.grammar)
+
+    def player(self, num_slots: int | None = None) -> Player:
+        """Plays episodes, `num_slots` at once."""
+        make_env = build(self.config.env.make_env)
+        slots = {} if num_slots is None else {"num_slots": num_slots}
+        pool = build(self.config.env.pool, make_env=make_env, **slots)
+        return Player(pool, self.grammar, self.harness, self.student_renderer, self.config.env.max_turns)
+
+    def engine(self, files: ModelFiles, role: str) -> Engine:
+        """The engine of a role (`student` or `teacher`) with the weights of `files`."""
+        return build(
+            self.config.engine[role],
+            model=files.model(),
+            eos_ids=[files.tokenizer().eos_token_id],
+            max_context_tokens=self.config.env.max_context_tokens,
+        )
+
+    @cached_property
+    def student_engine(self) -> Engine:
+        """The engine that plays for the student."""
+        return self.engine(self.student_files, "student")
+
+    @cached_property
+    def teacher_engine(self) -> Engine:
+        """The engine that answers for the teacher."""
+        return self.engine(self.teacher_files, "teacher")
+
+    def actor(self, temperature: float, engine: Engine | None = None, name: str = "student") -> EngineActor:
+        """A model that plays at a temperature; the student by default."""
+        sampling = SamplingParams(temperature, self.config.env.max_reply_tokens)
+        return EngineActor(engine or self.student_engine, self.student_renderer, sampling, name)
+
+    @cached_property
+    def folder(self) -> Path:
+        """The run folder."""
+        return Path(self.config.paths.output_dir)
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        """Writes episodes for people."""
+        return Transcripts(self.folder / "transcripts", self.config.evaluation.transcripts_per_round)
+
+    def evaluator(
+        self, splits: Sequence[str], conditions: Sequence[str], limit: int | None = None
+    ) -> Evaluator:
+        """The student plays splits under conditions, at the evaluation temperature."""
+        options = self.config.evaluation
+        tasks = {split: self.tasks(split, limit) for split in splits}
+        evaluator = Evaluator(
+            self.player(options.num_slots),
+            self.actor(options.temperature),
+            tasks,
+            list(conditions),
+            self.config.seed,
+            self.transcripts,
+        )
+        evaluator.on_phase = self.on_phase
+        return evaluator
