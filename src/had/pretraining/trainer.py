@@ -41,14 +41,14 @@ class Schedule:
     """
 
     num_steps: int
-    batch_tokens: int = 4096
+    batch_tokens: int = 2048
     max_sample_tokens: int = 640
-    lr: float = 2e-3
+    lr: float = 1.5e-3
     num_warmup: int = 100
     decay_share: float = 0.25
     prompt_loss_weight: float = 0.3
     weight_decay: float = 0.01
-    chunk_episodes: int = 60
+    chunk_episodes: int = 40
     own_play_start: int = 10**9
     save_every_s: float = 120.0
 
@@ -102,7 +102,7 @@ class Imitation:
         self.model, self.corpus, self.schedule = model, corpus, schedule
         self.folder, self.play_own = folder, play_own
         self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=schedule.lr, betas=(0.9, 0.95), weight_decay=schedule.weight_decay
+            model.parameters(), lr=schedule.lr, betas=(0.9, 0.95), weight_decay=schedule.weight_decay, fused=True
         )
         self.step = self.chunk = 0
         folder.mkdir(parents=True, exist_ok=True)
