@@ -127,7 +127,7 @@ class Assembly:
             self.acting.player(),
             self.training_actor,
             self.labeler,
-            self.acting.condition,
+            self.config.harness.condition,
             data.tasks_per_round,
             seed,
             self.acting.on_phase,

@@ -9,7 +9,6 @@ from typing import Any
 
 from lightning import Callback, LightningModule, Trainer
 
-from had.harness.conditions import get_condition
 from had.metrics.functional import aggregate_metrics, evaluate_metrics
 from had.records import Episode, Task
 from had.rollout.actor import Actor
@@ -44,7 +43,7 @@ class Evaluator:
         transcripts: Callable[[str, Sequence[Episode]], None] | None = None,
     ) -> None:
         self.player, self.actor, self.tasks = player, actor, tasks
-        self.conditions = [get_condition(name) for name in conditions]
+        self.conditions = list(conditions)
         self.seed, self.transcripts = seed, transcripts
         self.on_phase: Callable[[str, int, int], None] = lambda phase, done, total: None
         self.seconds = 0.0
@@ -56,20 +55,20 @@ class Evaluator:
         for condition in self.conditions:
             by_split: dict[str, list[Episode]] = {}
             for split, tasks in self.tasks.items():
-                phase = f"evaluate {split}, {condition.name}"
+                phase = f"evaluate {split}, {condition}"
                 by_split[split] = self.player.play(
                     tasks,
                     self.actor,
                     seed=derive_seed(self.seed, "evaluate", split),
-                    prefix=f"{label}/{condition.name}",
+                    prefix=f"{label}/{condition}",
                     condition=condition,
                     progress=lambda done, total, phase=phase: self.on_phase(phase, done, total),  # type: ignore[misc]
                 )
-                results.setdefault(split, {})[condition.name] = evaluate_metrics(by_split[split])
+                results.setdefault(split, {})[condition] = evaluate_metrics(by_split[split])
                 if self.transcripts is not None:
-                    self.transcripts(f"{label}_{split}_{condition.name}", by_split[split])
+                    self.transcripts(f"{label}_{split}_{condition}", by_split[split])
             if len(by_split) > 1:
-                results.setdefault(ALL_SPLITS, {})[condition.name] = aggregate_metrics(by_split)
+                results.setdefault(ALL_SPLITS, {})[condition] = aggregate_metrics(by_split)
         self.seconds += time.monotonic() - started
         return results
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from had.harness.conditions import FULL, Condition
 from had.records import Episode, Record, Task
 from had.rollout.actor import Actor, RoundActor
 from had.rollout.player import Player, derive_seed
@@ -47,7 +46,7 @@ class Collector:
         player: environment, harness and prompts.
         actor: who plays.
         labeler: who labels.
-        condition: harness condition under which the student plays.
+        condition: name of the harness condition under which the student plays.
         tasks_per_round: 16 in the paper.
         seed: of task order, play and labels.
     """
@@ -56,7 +55,7 @@ class Collector:
     player: Player
     actor: Actor
     labeler: Labeler
-    condition: Condition = FULL
+    condition: str = "full"
     tasks_per_round: int = 16
     seed: int = 0
     on_phase: PhaseHook = field(default=lambda phase, done, total: None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from had.engines.base import EngineFailure
 from had.envs.base import CommandGrammar, EnvFailure, EnvPool
 from had.harness.compose import Harness
-from had.harness.conditions import FULL, Condition
+from had.harness.conditions import FULL, Condition, get_condition
 from had.prompts.render import PromptTooLongError, Renderer
 from had.prompts.views import Shown, View
 from had.records import Episode, EpisodeStatus, Task
@@ -69,7 +69,7 @@ class Player:
         *,
         seed: int,
         prefix: str = "",
-        condition: Condition = FULL,
+        condition: Condition | str = FULL,
         policy_version: int = 0,
         progress: ProgressHook | None = None,
     ) -> list[Episode]:
@@ -81,13 +81,16 @@ class Player:
             seed: with the task, the number of its earlier occurrences in `tasks`, and the turn it decides
                 wording and sampling, whatever else is played beside it and in whatever order.
             prefix: put before the task id in the episode's id; a repeated task gets `#2`, `#3`… behind it.
-            condition: what of the harness is shown, and whether rejected commands are executed.
+            condition: what of the harness is shown, and whether rejected commands are executed; or the name
+                of such a condition.
             policy_version: recorded in the episodes.
             progress: called after every finished episode.
 
         Returns:
             The episodes in the order of the tasks.
         """
+        if isinstance(condition, str):
+            condition = get_condition(condition)
         done: dict[int, Episode] = {}
         waiting = list(range(len(tasks)))
         running: dict[int, int] = {}  # slot -> index of the task
