@@ -1,4 +1,4 @@
-"""Runs of seconds: two tiny models, a hundred generated games, and the real configuration with small numbers."""
+"""Runs of seconds: two tiny models, a hundred games, and the real configuration with small numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ import torch
 from hydra import compose, initialize_config_dir
 
 from had.assembly import Assembly
+from had.data.collector import Round
+from had.data.packing import pack
 from had.envs.alfworld.simulator import NativeEnv
 from had.envs.household.source import HouseholdTasks
 from had.models.student import save_hf
 from had.models.tiny import make_qwen3
 from had.pretraining.tokenizer import build_tokenizer
 from had.prompts.views import PromptFormat
+from had.records import Record, Turn
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPE = {"hidden": 16, "layers": 1, "heads": 2, "kv_heads": 1, "head_dim": 8, "intermediate": 32}
@@ -89,30 +92,65 @@ def make_world(folder: Path) -> World:
     return World(*paths, folder / "games")
 
 
-def train(assembly: Assembly) -> list[dict[str, float]]:
-    """Train to the end; the metrics of every update."""
+@dataclass(frozen=True)
+class Result:
+    """A finished run: its pieces, the metrics of its updates, and its rounds."""
+
+    assembly: Assembly
+    steps: list[dict[str, float]]
+    rounds: list[Round]
+
+    @property
+    def records(self) -> list[Record]:
+        return [record for collected in self.rounds for record in collected.records]
+
+    @property
+    def turns(self) -> list[Turn]:
+        episodes = [episode for collected in self.rounds for episode in collected.episodes]
+        return [turn for episode in episodes for turn in episode.turns]
+
+
+def train(assembly: Assembly) -> Result:
+    """Train to the end."""
     assert not assembly.problems()
     lightning.seed_everything(assembly.config.seed, verbose=False)
-    steps: list[dict[str, float]] = []
+    result = Result(assembly, [], [])
 
     class Keep(lightning.Callback):
+        def on_train_epoch_start(self, trainer, pl_module) -> None:
+            result.rounds.extend(trainer.datamodule.rounds)
+
         def on_train_batch_end(self, trainer, pl_module, *args) -> None:
-            steps.append(pl_module.last_step_metrics)
+            result.steps.append(pl_module.last_step_metrics)
 
     trainer = assembly.trainer()
     trainer.callbacks.append(Keep())
     trainer.fit(assembly.module, datamodule=assembly.datamodule)
     assembly.finish(trainer)
-    return steps
+    return result
+
+
+def gradient_on(assembly: Assembly, records: Sequence[Record]) -> tuple[dict[str, float], torch.Tensor]:
+    """Metrics and gradient of one step of the untrained student on these records."""
+    data = assembly.datamodule
+    metrics = assembly.module.compute_gradient(pack(records, data.layouts, data.max_tokens, data.pad_id))
+    return metrics, flat([parameter.grad for parameter in assembly.module.model.parameters()])
+
+
+class Never:
+    """A schedule under which the teacher never acts, in the place of CosineDecay."""
+
+    def __init__(self, num_updates: int, share: float) -> None:
+        del num_updates, share
+
+    def __call__(self, num_done: int) -> float:
+        return 0.0
 
 
 def flat(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
-    return torch.cat([tensor.detach().double().flatten() for tensor in tensors if tensor is not None])
+    present = [tensor.detach().double().flatten() for tensor in tensors if tensor is not None]
+    return torch.cat(present or [torch.zeros(0)])
 
 
 def parameters(assembly: Assembly) -> torch.Tensor:
     return flat(list(assembly.module.model.parameters()))
-
-
-def gradient(assembly: Assembly) -> torch.Tensor:
-    return flat([parameter.grad for parameter in assembly.module.model.parameters()])

@@ -1,4 +1,4 @@
-"""An engine whose replies follow a script: admissible, refused and unreadable commands, by seed. It scores for real."""
+"""An engine that replies with admissible, refused and unreadable commands by seed, and scores for real."""
 
 from __future__ import annotations
 
