@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# Before torch is imported anywhere: waiting threads must not take the cores from the other processes of a test.
+# Before torch is imported anywhere: waiting threads must not take the cores from other processes of a test.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GOMP_SPINCOUNT", "0")
 

@@ -140,6 +140,19 @@ def test_temperature_words_agree_with_textworld(both: SideBySide, tmp_path: Path
         assert both.step(command).effect is not Effect.NO_EFFECT, command
 
 
+def test_two_engines_in_one_process_do_not_disturb_each_other(both: SideBySide, tmp_path: Path) -> None:
+    other = SideBySide(TextWorldEnv(), NativeEnv())
+    (tmp_path / "other").mkdir()
+    tasks = [write_tiny_game(tmp_path), write_tiny_game(tmp_path / "other", "look_at_obj_in_light")]
+    both.reset(tasks[0])
+    other.reset(tasks[1])
+    for mine, theirs in zip(
+        WINNING["pick_and_place_simple"], [*WINNING["look_at_obj_in_light"], "look"], strict=True
+    ):
+        both.step(mine)
+        other.step(theirs)
+
+
 def test_step_before_reset_is_a_failure() -> None:
     with pytest.raises(EnvFailure, match="before reset"):
         NativeEnv().step("look")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import mementos.core
 from alfworld.agents.utils.misc import Demangler
 from textworld.core import EnvInfos
 from textworld.envs.pddl import PddlEnv
@@ -27,6 +28,8 @@ class _Engine(PddlEnv):
     """The stock engine with the players' names of the entities and with remembered command texts."""
 
     def load(self, filename_or_data: Any) -> None:
+        # textworld.logic keeps every fact it ever made in here, 0.8 MB a game; facts are equal by value.
+        mementos.core._memento_cache.clear()
         super().load(filename_or_data)
         demangler = Demangler(game_infos=self._entity_infos)
         for info in self._entity_infos.values():
