@@ -14,16 +14,18 @@ except ImportError as error:  # an extra: ALFWorld does not need it
         "pip install -e '.[webshop]'"
     ) from error
 
-STOP_WORDS = frozenset(
-    """
+_STOP_WORDS = """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these
     they this to was will with
-    """.split()
-)
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 _IDEOGRAPH = "\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_PICTOGRAPH = "©®™▶◀\u2600-\u2605\u2607-\u2612\u2614-\u2685\u2690-\u2705\u2708-\u2712✔✖✨\u2763-\u2767⭐\U0001f300-\U0001faff"
-# Words as Unicode's annex 29 bounds them. An apostrophe, full stop or colon joins letters; an apostrophe, full
-# stop, comma or semicolon joins digits; ideographs and pictographs stand alone.
+_PICTOGRAPH = (
+    "©®™▶◀✔✖✨⭐\u2600-\u2605\u2607-\u2612\u2614-\u2685\u2690-\u2705\u2708-\u2712\u2763-\u2767"
+    "\U0001f300-\U0001faff"
+)
+# Words as Unicode's annex 29 bounds them. An apostrophe, full stop or colon joins letters; an apostrophe,
+# full stop, comma or semicolon joins digits; ideographs and pictographs stand alone.
 _WORD = re.compile(
     rf"[{_IDEOGRAPH}]"
     rf"|[{_PICTOGRAPH}]\ufe0f?"
@@ -55,7 +57,7 @@ def _term(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Porter's stem with the two later rules of its author that Lucene has: `bli` -> `ble`, `logi` -> `log`."""
+    """Porter's stem with two later rules of its author that Lucene has: `bli` -> `ble`, `logi` -> `log`."""
     stem: str = _porter.stemWord(word)
     if stem.endswith("bli") and _VOWEL_CONSONANT.search(stem[:-3]):
         stem = _porter.stemWord(f"{stem[:-1]}e")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,8 @@ from had.envs.webshop.analysis import terms
 
 K1 = 0.9
 B = 0.4
-_EXACT_LENGTHS = 24  # Lucene keeps a document's length in one byte: exact up to here, then 3 bits behind the first
+# Lucene keeps a document's length in one byte: exact up to here, then three bits behind the leading one.
+_EXACT_LENGTHS = 24
 
 
 class Postings(Protocol):
@@ -71,7 +73,7 @@ def rank(postings: Postings, query: str, limit: int) -> list[int]:
 class MemoryPostings:
     """Postings of texts that fit into memory."""
 
-    def __init__(self, texts: list[str]) -> None:
+    def __init__(self, texts: Iterable[str]) -> None:
         lengths = []
         rows: dict[str, list[tuple[int, int]]] = {}
         for document, text in enumerate(texts):
@@ -79,7 +81,7 @@ class MemoryPostings:
             lengths.append(counts.total())
             for term, count in counts.items():
                 rows.setdefault(term, []).append((document, count))
-        self.num_documents = len(texts)
+        self.num_documents = len(lengths)
         self.mean_length = sum(lengths) / max(len(lengths), 1)
         self.lengths = np.array([rounded_length(length) for length in lengths], dtype=np.float32)
         self._rows = {term: np.array(row, dtype=np.int32).T for term, row in rows.items()}

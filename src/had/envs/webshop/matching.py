@@ -22,7 +22,7 @@ _DROPPED = dict.fromkeys(range(128, 256))
 def is_match(first: str, second: str) -> bool:
     """True when the words of one text are (nearly) those of the other, or contained in them."""
     score = fuzz.token_set_ratio(_prepare(first), _prepare(second))
-    return int(round(score)) > MIN_SCORE
+    return round(score) > MIN_SCORE
 
 
 def _prepare(text: str) -> str:

@@ -49,7 +49,9 @@ class Titled:
     nouns: Collection[str]
 
 
-def judge_purchase(bought: Titled, options: Collection[str], price: float, goal: Goal, wanted: Titled) -> Reward:
+def judge_purchase(
+    bought: Titled, options: Collection[str], price: float, goal: Goal, wanted: Titled
+) -> Reward:
     """The reward of buying a product.
 
     Args:
@@ -62,7 +64,7 @@ def judge_purchase(bought: Titled, options: Collection[str], price: float, goal:
     return Reward(
         type_factor=type_factor(bought, wanted),
         num_attributes=sum(has_attribute(bought.product, attribute) for attribute in goal.attributes),
-        num_options=_count_options(options, goal.options),
+        num_options=_count_options(options, goal.option_texts),
         is_affordable=price <= goal.price_limit,
         num_wanted=len(goal.attributes) + len(goal.options) + 1,
     )
@@ -102,6 +104,6 @@ def _categories(product: Product) -> set[str]:
 
 
 def _count_options(selected: Collection[str], wanted: Collection[str]) -> int:
-    """How many wanted option values are among the selected ones."""
+    """How many wanted texts match one of the selected values."""
     chosen = [normalise_colour(value) for value in selected]
-    return sum(any(is_match(own, normalise_colour(value)) for own in chosen) for value in wanted)
+    return sum(any(is_match(own, text) for own in chosen) for text in wanted)
