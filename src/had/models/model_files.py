@@ -60,7 +60,8 @@ class ModelFiles:
         except OSError as error:
             place = "in the hub's cache (the hub cannot be reached)" if is_cached_only else "on the hub"
             raise FileNotFoundError(
-                f"model {self.path!r}: expected a folder or a hub model; found no such folder, and no such model {place}. "
+                f"model {self.path!r}: expected a folder or a hub model; found no such folder, and no such "
+                f"model {place}. "
                 f"Download it first (`hf download {self.path}`), or give a folder"
             ) from error
         return self.path

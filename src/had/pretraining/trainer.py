@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from had.pretraining.corpus import Corpus, Sample
+from had.pretraining.muon import MuonAdamW
 from had.runtime.files import CsvAppender
 
 # (model, chunk number) -> relabelled samples of its own play
@@ -43,7 +44,7 @@ class Schedule:
     num_steps: int
     batch_tokens: int = 2048
     max_sample_tokens: int = 640
-    lr: float = 1.5e-3
+    lr: float = 3e-3
     num_warmup: int = 100
     decay_share: float = 0.25
     prompt_loss_weight: float = 0.3
@@ -101,9 +102,7 @@ class Imitation:
     ) -> None:
         self.model, self.corpus, self.schedule = model, corpus, schedule
         self.folder, self.play_own = folder, play_own
-        self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=schedule.lr, betas=(0.9, 0.95), weight_decay=schedule.weight_decay, fused=True
-        )
+        self.optimizer = MuonAdamW(model, schedule.lr, schedule.weight_decay)
         self.step = self.chunk = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._checkpoint = folder / "pretrain.pt"
@@ -154,21 +153,20 @@ class Imitation:
 
     def _update(self, batch: Sequence[Sample], pad_id: int) -> dict[str, float]:
         started = time.monotonic()
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.schedule.lr_at(self.step)
+        self.optimizer.set_lr(self.schedule.lr_at(self.step))
         self.model.train()
         reply, prompt = imitation_losses(self.model, batch, pad_id)
         (reply + self.schedule.prompt_loss_weight * prompt).backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         self.step += 1
         return {
             "step": self.step,
             "chunk": self.chunk,
             "loss_reply": round(reply.item(), 5),
             "loss_prompt": round(prompt.item(), 5),
-            "lr": self.optimizer.param_groups[0]["lr"],
+            "lr": self.optimizer.lr,
             "samples": len(batch),
             "tokens": sum(len(sample.ids) for sample in batch),
             "seconds": round(time.monotonic() - started, 3),
