@@ -27,7 +27,9 @@ class DiskCatalogue:
     """
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        address = f"{path.resolve().as_uri()}?mode=ro"
+        # threads may share it when they take turns
+        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         meta = dict(self._connection.execute("SELECT key, value FROM meta"))
         self.num_documents: int = meta["num_documents"]

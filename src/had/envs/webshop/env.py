@@ -44,7 +44,8 @@ class WebShopEnv:
         if goal is None or goal.text != task.goal:
             raise EnvFailure(
                 f"task {task.id}: expected the number of one of this shop's goals as source, got "
-                f"{task.source!r} for the goal {task.goal!r}; make the tasks with WebShopTasks over the same files and seed"
+                f"{task.source!r} for the goal {task.goal!r}; make the tasks with WebShopTasks over the same "
+                "files and seed"
             )
         self._session = Session(shop, goal)
         return self._answer(Effect.CHANGED)

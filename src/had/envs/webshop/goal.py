@@ -17,9 +17,9 @@ NUM_LIMITS = 4
 NO_LIMIT = 1_000_000.0  # for products too dear for two of the limits; the text then names no limit
 SHUFFLE_SEED = 233  # the original's: decides which goals are the test goals
 
-# `values`: the selected value is compared with the wanted value, as the rule is published and as the original
-# does with human goals. `pairs`: with the text of a (name, value) pair whose colours are not normalised, as the
-# original does with synthetic goals by mistake: 458 of the 6,910 can then not be bought for a reward of 1.
+# `values`: a selected value is compared with the wanted value, as the rule is published and as the original
+# does with human goals. `pairs`: with the text of a (name, value) pair whose colours are not normalised, as
+# the original does with synthetic goals by mistake: 458 of the 6,910 then cannot be bought for a reward of 1.
 OPTION_RULES = ("values", "pairs")
 
 
@@ -63,9 +63,7 @@ def synthetic_goals(
                 text=f"{instruction}{' with ' if pairs else ''}{option_text}{limit_text}",
                 attributes=tuple(annotation["instruction_attributes"]),
                 options=values,
-                option_texts=tuple(
-                    normalise_colour(pair[1]) if option_rule == "values" else _pair_text(pair) for pair in pairs
-                ),
+                option_texts=tuple(_wanted_text(pair, option_rule) for pair in pairs),
                 price_limit=limit,
             )
         )
@@ -101,7 +99,9 @@ def in_original_order(goals: Iterable[Goal]) -> tuple[Goal, ...]:
     return tuple(shuffled)
 
 
-def _pair_text(pair: tuple[str, str]) -> str:
+def _wanted_text(pair: tuple[str, str], option_rule: str) -> str:
+    if option_rule == "values":
+        return normalise_colour(pair[1])
     return next((word for word in COLOUR_WORDS if word in pair), str(pair))
 
 

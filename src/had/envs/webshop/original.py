@@ -88,8 +88,8 @@ class OriginalShop:
             flag = "small" if self.size == "1000" else "all"
             raise FileNotFoundError(
                 f"no WebShop data: {looked}. Expected one folder with {wanted}: get them with "
-                f"`./setup.sh -d {flag}` of github.com/princeton-nlp/WebShop and set $WEBSHOP_DATA, or shop in "
-                "the embedded catalogue instead: env=webshop_mini"
+                f"`./setup.sh -d {flag}` of github.com/princeton-nlp/WebShop and set $WEBSHOP_DATA, or shop "
+                "in the embedded catalogue instead: env=webshop_mini"
             )
         return path
 
