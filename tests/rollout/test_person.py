@@ -13,9 +13,8 @@ from had.envs.pool import SerialPool
 from had.harness.conditions import get_condition
 from had.prompts.views import PromptFormat, View
 from had.records import EnvStep, Task
-from had.rollout.game import Game
 from had.rollout.person import REPLY, Page, PersonSession, chosen_views, message_page, token_page
-from had.rollout.player import Player, derive_seed
+from had.rollout.player import Player
 from scripted_actors import ScriptedActor, char_renderer
 from tiny_world import SOLUTION, TinyWorld, quick_harness, tiny_task
 
@@ -50,20 +49,18 @@ def session_output(
             raise EOFError
         return waiting.pop(0)
 
-    def make_game(task: Task) -> Game:
-        seed = derive_seed(5, 0, task.id)
-        return Game(
-            task, seed, MAX_TURNS, quick_harness(), get_condition(condition), HouseholdGrammar()
-        )
-
     session = PersonSession(
-        FragileWorld(),
-        tasks,
-        make_game,
-        page or message_page(PromptFormat()),
-        chosen_views(view),
-        read,
-        written.append,
+        env=FragileWorld(),
+        tasks=tasks,
+        grammar=HouseholdGrammar(),
+        harness=quick_harness(),
+        condition=get_condition(condition),
+        max_turns=MAX_TURNS,
+        page=page or message_page(PromptFormat()),
+        view=view,
+        seed=5,
+        read=read,
+        write=written.append,
     )
     session.run()
     assert not waiting or ":quit" in lines

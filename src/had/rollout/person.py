@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from had.envs.base import EnvFailure, TextEnv
+from had.envs.base import CommandGrammar, EnvFailure, TextEnv
+from had.harness.compose import Harness
+from had.harness.conditions import Condition
 from had.prompts.parse import ParsedAction, parse_action
 from had.prompts.render import PromptTooLongError, Renderer
 from had.prompts.views import PastTurn, PromptFormat, Shown, View
 from had.records import Response, Task
 from had.rollout.actor import Answer
 from had.rollout.game import Game
+from had.rollout.player import derive_seed
 
 BOTH = "both"
 HELP = (
@@ -67,21 +70,32 @@ class PersonSession:
     Attributes:
         env: the text world.
         tasks: what can be played, numbered from 1.
-        make_game: the episode of a task, not yet started.
+        grammar: of the commands.
+        harness: what is reported.
+        condition: what of it is shown, and whether rejected commands are executed.
+        max_turns: turns of an episode.
         page: makes the text of a turn.
-        views: which views are shown.
+        view: which view is shown, or `both`.
+        seed: decides the wording, as the seed of `Player.play` does.
         read: asks for a line; raises EOFError at the end of the input.
         write: shows a text.
     """
 
     env: TextEnv
     tasks: Sequence[Task]
-    make_game: Callable[[Task], Game]
+    grammar: CommandGrammar
+    harness: Harness
+    condition: Condition
+    max_turns: int
     page: Page
-    views: Sequence[View]
+    view: str = View.WITH_HARNESS.value
+    seed: int = 0
     read: Callable[[str], str] = input
     write: Callable[[str], None] = print
     _game: Game | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._views = chosen_views(self.view)
 
     def run(self, number: int = 1) -> None:
         """Play until `:quit` or the end of the input, beginning with a task by its number."""
@@ -103,7 +117,7 @@ class PersonSession:
             self._start(int(argument))
         elif word == ":view":
             try:
-                self.views = chosen_views(argument.strip())
+                self._views = chosen_views(argument.strip())
             except ValueError as error:
                 self.write(str(error))
             else:
@@ -121,7 +135,8 @@ class PersonSession:
             return
         task = self.tasks[number - 1]
         self.write(f"Task {number} of {len(self.tasks)}: {task.id}")
-        self._game = self.make_game(task)
+        seed = derive_seed(self.seed, 0, task.id)
+        self._game = Game(task, seed, self.max_turns, self.harness, self.condition, self.grammar)
         try:
             self._game.start(self.env.reset(task))
         except EnvFailure as error:
@@ -156,7 +171,7 @@ class PersonSession:
         if game is None:
             return
         shown = game.shown()
-        for view in self.views:
+        for view in self._views:
             self.write(f"\n===== {view.value}, turn {len(game.turns) + 1} of {game.max_turns} =====")
             self.write(self.page(game.task.goal, game.turns, shown, view))
         numbered = [f"{number} {command}" for number, command in enumerate(shown.commands, start=1)]
