@@ -69,6 +69,7 @@ class Assembly:
                 lambda: acting.check_tasks(env.train_split, env.validation_split, *acting.eval_splits),
                 acting.check_harness,
                 self._check_method,
+                self._check_sizes,
             ]
         )
 
@@ -82,6 +83,14 @@ class Assembly:
         method = self.config.method
         for node in (*method.questions, *method.layouts, *method.losses, method.balance):
             build(node)
+
+    def _check_sizes(self) -> None:
+        if self.config.trainer.max_steps < 1:
+            raise ValueError(
+                f"trainer.max_steps: expected >= 1 optimizer updates, got {self.config.trainer.max_steps}; "
+                "to evaluate without training take src/evaluate.py"
+            )
+        self._buffer()
 
     def _check_device(self) -> None:
         wanted = {self.config.trainer.accelerator, *(engine.device for engine in self.config.engine.values())}
@@ -118,10 +127,14 @@ class Assembly:
 
     # the learning half
 
+    def _buffer(self) -> ReplayBuffer:
+        data = self.config.data
+        return ReplayBuffer(data.batch_size, data.max_policy_lag, data.updates_per_round, self.config.seed)
+
     @cached_property
     def datamodule(self) -> RoundDataModule:
         """Collects the rounds."""
-        data, seed = self.config.data, self.config.seed
+        data = self.config.data
         collector = Collector(
             self.acting.tasks(self.config.env.train_split),
             self.acting.player(),
@@ -129,14 +142,13 @@ class Assembly:
             self.labeler,
             self.config.harness.condition,
             data.tasks_per_round,
-            seed,
+            self.config.seed,
             self.acting.on_phase,
         )
-        buffer = ReplayBuffer(data.batch_size, data.max_policy_lag, data.updates_per_round, seed)
         layouts = [build(node) for node in self.config.method.layouts]
         dump = RecordDump(self.folder / "records") if data.dump_records else None
         pad_id = self.acting.student_renderer.tokenizer.pad_token_id
-        return RoundDataModule(collector, buffer, layouts, data.max_tokens, pad_id, dump)
+        return RoundDataModule(collector, self._buffer(), layouts, data.max_tokens, pad_id, dump)
 
     @cached_property
     def module(self) -> DistillationModule:
