@@ -1,6 +1,9 @@
 """Compares the shop's search with Lucene on the 1,000 products: overlap of the best 10, same best, time.
 
 Usage: python experiments/webshop/compare_search.py LUCENE_JAR [WEBSHOP_DATA]   (needs Java 11 or newer)
+       python experiments/webshop/compare_search.py LUCENE_JAR --mini > rankings.json
+
+The second form writes Lucene's rankings of the generated catalogue: tests/envs/webshop/lucene_rankings.json.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from had.envs.webshop.bm25 import MemoryPostings, rank
+from had.envs.webshop.generated import GeneratedShop
 from had.envs.webshop.product import is_sold, read_product
 
 NUM_QUERIES = 300
 SEED = 0
+MINI_QUERIES = ["the red shoes", "lamp lamps lamp", "women's boots, size 10.", "quick-drying shoes", "x"]
 
 
 def read_products(data: Path) -> list:
@@ -55,9 +60,26 @@ def ask_lucene(jar: str, texts: list[str], queries: list[str]) -> list[list[tupl
     return [[(int(document), float(score)) for document, score in row] for row in pairs]
 
 
+def write_mini_rankings(jar: str) -> None:
+    """Print Lucene's best ten of the generated catalogue for some queries."""
+    shop = GeneratedShop().open()
+    texts = [shop.catalogue.product(asin).search_text for asin in shop.catalogue.asins]
+    queries = [goal.text.lower() for goal in shop.goals[:20]] + MINI_QUERIES
+    ranked = ask_lucene(jar, texts, queries)
+    rows = {
+        query: [shop.catalogue.asins[document] for document, _ in row[:10]]
+        for query, row in zip(queries, ranked, strict=True)
+    }
+    print(json.dumps(rows, indent=1))
+
+
 def main() -> None:
     """Print the comparison."""
-    jar, data = sys.argv[1], Path(sys.argv[2] if len(sys.argv) > 2 else "../shared/data/webshop")
+    jar = sys.argv[1]
+    if sys.argv[2:] == ["--mini"]:
+        write_mini_rankings(jar)
+        return
+    data = Path(sys.argv[2] if len(sys.argv) > 2 else "../shared/data/webshop")
     # Java reads the texts line by line: nothing that ends a line may be in them
     texts = [re.sub(r"\s+", " ", product.search_text) for product in read_products(data)]
     queries = draw_queries(data)

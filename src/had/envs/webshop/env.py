@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from had.envs.base import EnvFailure
 from had.envs.webshop.grammar import SEARCH_COMMAND, parse_command
 from had.envs.webshop.pages import PageKind
@@ -51,14 +53,15 @@ class WebShopEnv:
         return self._answer(Effect.CHANGED)
 
     def step(self, command: str) -> EnvStep:
-        session = self.session
-        before = (session.page, session.options)
-        state_before = (self._state(), self._commands())
+        session, before = self.session, self._last
+        page, options = session.page, session.options
         self._execute(command)
-        if (session.page, session.options) == before:
-            return self._answer(Effect.NO_EFFECT)
-        is_changed = (self._state(), self._commands()) != state_before
-        return self._answer(Effect.CHANGED if is_changed else Effect.INFORMATIONAL)
+        if (session.page, session.options) == (page, options):
+            return replace(before, effect=Effect.NO_EFFECT)
+        after = self._answer(Effect.CHANGED)
+        if (after.state, after.commands) == (before.state, before.commands):
+            return replace(after, effect=Effect.INFORMATIONAL)
+        return after
 
     def close(self) -> None:
         self._session = None
@@ -86,7 +89,7 @@ class WebShopEnv:
     def _answer(self, effect: Effect) -> EnvStep:
         session = self.session
         reward = session.reward.value if session.reward is not None else 0.0
-        return EnvStep(
+        self._last = EnvStep(
             observation=SEPARATOR.join(text.strip() for text in session.texts()),
             commands=self._commands(),
             state=self._state(),
@@ -96,3 +99,4 @@ class WebShopEnv:
             is_done=session.reward is not None,
             is_won=reward == 1.0,
         )
+        return self._last

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Within a group no value is the fuzzy match of another, so that the right one has to be selected.
 _COLOURS = ("black", "white", "navy", "red", "green", "grey", "pink", "brown", "purple", "yellow")
-_METALS = ("silver", "gold", "black", "rose gold", "bronze")
-_CLOTHES = ("small", "medium", "large", "x-large", "xx-large")
+_METALS = ("silver", "gold", "black", "copper", "bronze")
+_CLOTHES = ("small", "medium", "large", "xl", "xxl")
 _SHOES = ("6", "7", "8", "9", "10", "11", "12")
-_PACKS = ("pack of 1", "pack of 2", "pack of 3", "pack of 6", "pack of 12")
+_PACKS = ("single pack", "double pack", "triple pack", "family pack", "value box")
 _SCENTS = ("lavender", "lemon", "coconut", "vanilla", "rose", "mint", "unscented")
 _FLAVOURS = ("chocolate", "vanilla", "strawberry", "lemon", "coconut", "cinnamon", "honey", "peanut butter")
 _BEDS = ("twin", "full", "queen", "king")
-_CURTAINS = ("42 x 63 inch", "52 x 84 inch", "52 x 96 inch", "100 x 84 inch")
-_CABLES = ("3 feet", "6 feet", "10 feet", "15 feet")
-_PHONES = ("for galaxy s20", "for galaxy s21", "for pixel 5", "for pixel 6")
+_CURTAINS = ("short", "medium", "long", "floor length")
+_CABLES = ("3 feet", "6 feet", "10 feet", "25 feet")
+_PHONES = ("for galaxy", "for pixel", "for xperia", "for nokia")
 
 
 @dataclass(frozen=True)

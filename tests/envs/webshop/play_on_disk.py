@@ -1,0 +1,32 @@
+"""Indexes the large catalogue in a folder, buys twenty things and prints the number of goals and the peak memory.
+
+Usage: python play_on_disk.py FOLDER
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+
+from had.envs.webshop.env import WebShopEnv
+from had.envs.webshop.original import OriginalShop
+from had.envs.webshop.tasks import WebShopTasks
+
+
+def main() -> None:
+    """Play."""
+    folder = Path(sys.argv[1])
+    source = OriginalShop(str(folder), size="all", goals="human", cache_dir=str(folder / "cache"))
+    env = WebShopEnv(source)
+    for task in WebShopTasks(source, num_test=20).tasks("test"):
+        env.reset(task)
+        step = env.step(f"search[{task.goal}]")
+        assert "Total results: 50" in step.observation
+        env.step(step.commands[3])
+        assert env.step("click[buy now]").is_done
+    print(len(source.open().goals), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+if __name__ == "__main__":
+    main()
