@@ -15,6 +15,7 @@ def make_qwen3(
     head_dim: int = 32,
     intermediate: int = 512,
     max_positions: int = 4096,
+    rope_theta: float = 1e6,
     tie_embeddings: bool = True,
     seed: int = 0,
     bos_id: int | None = None,
@@ -32,6 +33,8 @@ def make_qwen3(
         head_dim: width of one head.
         intermediate: width of the MLP.
         max_positions: longest context, in tokens.
+        rope_theta: base of the rotary positions, that of the published Qwen3 models; a low one leaves narrow
+            heads few dimensions that match by content alone.
         tie_embeddings: share the embedding with the output layer.
         seed: of the initialisation; the caller's random state is left as it was.
         bos_id: id of the first token of a text, None where the tokenizer has none.
@@ -56,6 +59,7 @@ def make_qwen3(
         head_dim=head_dim,
         intermediate_size=intermediate,
         max_position_embeddings=max_positions,
+        rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
         tie_word_embeddings=tie_embeddings,
         bos_token_id=bos_id,
         eos_token_id=eos_id,

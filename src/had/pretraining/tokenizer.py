@@ -60,6 +60,21 @@ GAME_PHRASES = (
     "Thought:",
     "\nAction:",
     " go to",
+    " take",
+    " move",
+    " open",
+    " clean",
+    " heat",
+    " cool",
+    " use",
+    " examine",
+    " from",
+    " with",
+    " commands",
+    " command",
+    " turns",
+    " times",
+    " once",
 )
 _WORDS = r" ?[A-Za-z]+| ?[0-9]|\s+|[^\sA-Za-z0-9]"
 
@@ -79,7 +94,7 @@ def phrases(prompt: PromptFormat, harness: Harness) -> list[str]:
         if isinstance(value, tuple)
         for wording in value
     ]
-    fixed = [prompt.system, "\n\n" + prompt.task_line, "\n" + prompt.commands_header]
+    fixed = [prompt.system, "\n\n" + prompt.task_line, "\n" + prompt.task_line, "\n" + prompt.commands_header]
     templates = [*fixed, *wordings, NO_COMMAND_OBSERVATION, BLOCKED_OBSERVATION]
     return list(dict.fromkeys([*template_phrases(templates), *GAME_PHRASES]))
 

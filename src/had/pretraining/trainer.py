@@ -51,7 +51,7 @@ class Schedule:
     weight_decay: float = 0.01
     chunk_episodes: int = 40
     own_play_start: int = 10**9
-    save_every_s: float = 120.0
+    save_every_s: float = 60.0
 
     def lr_at(self, step: int) -> float:
         """Learning rate of a step."""

@@ -70,6 +70,8 @@ class PromptFormat:
         harness_in_history: `last` shows the harness text of the current turn only; `all` that of every turn.
         task_line: field goal.
         commands_header: stands above the list of admissible commands, one a line.
+        restate_task: the task line stands once more at the very end, in both views; a small model then finds it
+            at a fixed distance.
     """
 
     system: str = SYSTEM
@@ -77,6 +79,7 @@ class PromptFormat:
     harness_in_history: str = "last"
     task_line: str = "Your task is to: {goal}"
     commands_header: str = "Admissible commands:"
+    restate_task: bool = False
 
     def __post_init__(self) -> None:
         if self.history_turns is not None and self.history_turns < 0:
@@ -105,6 +108,8 @@ class PromptFormat:
         shown = [now.observation, now.harness_text] if view is View.WITH_HARNESS else [now.observation]
         if now.commands:
             shown.append("\n".join([self.commands_header, *now.commands]))
+        if self.restate_task:
+            shown.append(self.task_line.format(goal=goal))
         messages.append({"role": "user", "content": _paragraphs(shown)})
         return messages
 
