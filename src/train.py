@@ -8,6 +8,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "0")  # waiting OpenMP threads must not 
 os.environ.setdefault("HAD_ROOT", str(Path(__file__).resolve().parent.parent))
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from had.assembly import FALLBACK, Assembly
@@ -17,10 +19,19 @@ from had.runtime.files import write_json, write_text
 from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
 from had.runtime.provenance import provenance
+from had.runtime.sweep import run_alone
 
 
 @hydra.main(version_base="1.3", config_path="../configs", config_name="train")
-def main(config: DictConfig) -> None:
+def main(config: DictConfig) -> int | None:
+    """One run, or one job of a sweep, which is a run in a process of its own."""
+    job = HydraConfig.get()
+    if job.mode is RunMode.MULTIRUN:
+        return run_alone(__file__, [*job.overrides.task, *job.overrides.hydra], job.runtime.output_dir)
+    return train(config)
+
+
+def train(config: DictConfig) -> None:
     """One run, from its configuration to its summary."""
     assembly = Assembly(config)
     if problems := assembly.problems():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class Run:
         updates: optimizer steps.
         before, after: the evaluations before and after training; either may be empty.
         seconds: wall time by phase.
+        teacher: what it was asked: queries, tokens_generated, tokens_scored, failures.
     """
 
     folder: Path
@@ -38,6 +39,7 @@ class Run:
     before: Results
     after: Results
     seconds: dict[str, float]
+    teacher: dict[str, int] = field(default_factory=dict)
 
 
 def read_run(folder: Path | str) -> Run:
@@ -70,6 +72,7 @@ def read_run(folder: Path | str) -> Run:
         before=before,
         after=after,
         seconds=summary["seconds"],
+        teacher=summary.get("teacher", {}),
     )
 
 
