@@ -15,17 +15,25 @@ from transformers import PreTrainedTokenizerBase
 
 from had.envs.alfworld.simulator import NativeEnv
 from had.envs.household.source import HouseholdTasks
-from had.harness.compose import Harness
 from had.models.student import save_hf
 from had.models.tiny import make_qwen3
-from had.pretraining.tokenizer import END, build_tokenizer, phrases
-from had.prompts.views import PromptFormat
+from had.pretraining.tokenizer import END, build_tokenizer
+from had.prompts.views import NO_COMMAND_OBSERVATION, SYSTEM
 
 Chain = Mapping[str, Mapping[str, float]]  # token -> {next token: probability}
 
 HIDDEN, STRENGTH = 128, 14.0
 REASONS = (" I look for it.", " I go on.")
 NUM_SPECIAL, NUM_BYTES = 5, 256
+PHRASES = (
+    SYSTEM, "\n\nYour task is to:", "\nAdmissible commands:", NO_COMMAND_OBSERVATION,
+    "Nothing happens.", "You are in the middle of a room. Looking quickly around you, you see",
+    "You arrive at", "You are carrying:", ", and a", ", a", "\ngo to", "\ntake", "\nopen", "\nclose",
+    "\nexamine", "\nhelp\ninventory\nlook", "Location:", "the middle of the room", "Held: nothing.",
+    "Places visited:", "Places not yet visited:", "Not yet visited:", "Visited:",
+    " turns are left: finish the task.", "Current turn:", "Turn", " of 5.", "Thought:", "\nAction:",
+    " go to", " look", " inventory",
+)  # fmt: skip
 PLACES = (" countertop 1", " drawer 1", " cabinet 1", " fridge 1", " shelf 1", " bed 1", " desk 1")
 
 TEACHER: Chain = {
@@ -59,8 +67,8 @@ def make_pair(folder: Path) -> tuple[Path, Path]:
 
 def _write(chain: Chain, seed: int, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     model = make_qwen3(
-        len(tokenizer), HIDDEN, layers=2, heads=2, kv_heads=1, intermediate=64, tie_embeddings=False,
-        seed=seed, eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id,
+        len(tokenizer), HIDDEN, layers=2, heads=2, kv_heads=1, intermediate=64, rope_theta=1e4,
+        tie_embeddings=False, seed=seed, eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id,
     )  # fmt: skip
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -90,7 +98,6 @@ def _tokenizer(games: Path) -> PreTrainedTokenizerBase:
     for task in HouseholdTasks(num_train=100, cache_dir=games).tasks("train")[:20]:
         names |= dict.fromkeys(env.reset(task).state.places)
     env.close()
-    harness = Harness({})
-    fixed = [*phrases(PromptFormat(), harness), *REASONS, " look", " inventory"]
+    fixed = [*PHRASES, *REASONS]
     num_added = len({*fixed, *(f" {name}" for name in names)})
     return build_tokenizer([], sorted(names), fixed, num_added + NUM_BYTES + NUM_SPECIAL)

@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from omegaconf import DictConfig, OmegaConf
 
-from had.callbacks.evaluation import Evaluator
+from had.callbacks.evaluation import EVAL_COLUMNS, Evaluator, result_rows
 from had.callbacks.transcripts import Transcripts
 from had.data.collector import PhaseHook
 from had.engines.base import Engine, SamplingParams
@@ -21,6 +22,7 @@ from had.prompts.render import Renderer
 from had.records import Task
 from had.rollout.actor import EngineActor
 from had.rollout.player import Player
+from had.runtime.files import CsvAppender, write_json
 from had.runtime.instantiate import build
 
 
@@ -47,6 +49,20 @@ class ActingHalf:
         for split in splits:
             if split is not None and not self.tasks(split):
                 raise ValueError(f"split {split!r} of env {self.config.env.name} has no tasks")
+
+    def check_device(self, *more: str) -> None:
+        """Refuse engines (and `more` devices) on a GPU that is not there.
+
+        Raises:
+            RuntimeError: torch finds no GPU.
+        """
+        wanted = {engine.device for engine in self.config.engine.values()} | {*more}
+        if wanted & {"gpu", "cuda"} and not torch.cuda.is_available():
+            raise RuntimeError(
+                "device: this experiment wants a CUDA GPU, torch finds none; "
+                "take a machine with GPUs (and a CUDA build of torch), or trainer=cpu engine=hf_cpu with a "
+                "small model"
+            )
 
     def check_harness(self) -> None:
         """Build what is said and when; raises ValueError."""
@@ -162,3 +178,22 @@ class ActingHalf:
         )
         evaluator.on_phase = self.on_phase
         return evaluator
+
+    def evaluate(self) -> None:
+        """Play all splits under all conditions; write `eval.csv` and a `summary.json` without a "before"."""
+        options = self.config.evaluation
+        evaluator = self.evaluator(self.eval_splits, options.conditions, options.num_tasks)
+        results = evaluator.run("after")
+        CsvAppender(self.folder / "eval.csv", EVAL_COLUMNS).append(*result_rows(0, results))
+        write_json(
+            self.folder / "summary.json",
+            {
+                "method": self.config.student.files.path,
+                "env": self.config.env.name,
+                "seed": self.config.seed,
+                "updates": 0,
+                "before": {},
+                "after": results,
+                "seconds": {"evaluate": round(evaluator.seconds, 2)},
+            },
+        )

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning import Callback, LightningModule, Trainer
 from omegaconf import DictConfig
 
@@ -63,7 +62,7 @@ class Assembly:
         return failures(
             [
                 self._check_folder,
-                self._check_device,
+                lambda: acting.check_device(self.config.trainer.accelerator),
                 lambda: acting.student_files.locate(),
                 lambda: acting.teacher_files.locate(),
                 lambda: acting.check_tasks(env.train_split, env.validation_split, *acting.eval_splits),
@@ -91,14 +90,6 @@ class Assembly:
                 "to evaluate without training take src/evaluate.py"
             )
         self._buffer()
-
-    def _check_device(self) -> None:
-        wanted = {self.config.trainer.accelerator, *(engine.device for engine in self.config.engine.values())}
-        if wanted & {"gpu", "cuda"} and not torch.cuda.is_available():
-            raise RuntimeError(
-                "device: this experiment wants a CUDA GPU, torch finds none; "
-                "take a machine with GPUs (and a CUDA build of torch), or trainer=cpu with a small model"
-            )
 
     # between the halves
 

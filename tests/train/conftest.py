@@ -20,6 +20,11 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         f"teacher.files.path={teacher}",
         f"env.tasks.cache_dir={folder / 'games'}",
         "env.tasks.num_train=100",
+        # fixed here, so that tuning a default does not change the stored numbers
+        "prompt=full_history",
+        "prompt.history_turns=2",
+        "optimizer.optimizer.lr=1e-3",
+        "optimizer.scheduler.num_warmup=5",
         "env.max_turns=5",
         "env.max_reply_tokens=8",
         "data.tasks_per_round=6",

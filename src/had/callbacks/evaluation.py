@@ -73,6 +73,16 @@ class Evaluator:
         return results
 
 
+def result_rows(update: int, results: Results) -> list[dict[str, Any]]:
+    """The rows of `eval.csv` (`EVAL_COLUMNS`) for the results at an update."""
+    return [
+        {"update": update, "split": split, "condition": condition, "metric": metric, **estimate}
+        for split, conditions in results.items()
+        for condition, metrics in conditions.items()
+        for metric, estimate in metrics.items()
+    ]
+
+
 class EvaluationCallback(Callback):
     """Evaluates before training, every N updates, and at the end.
 
@@ -143,13 +153,7 @@ class EvaluationCallback(Callback):
             self.save_best(pl_module)
 
     def _write(self, update: int, results: Results) -> None:
-        rows = [
-            {"update": update, "split": split, "condition": condition, "metric": metric, **estimate}
-            for split, conditions in results.items()
-            for condition, metrics in conditions.items()
-            for metric, estimate in metrics.items()
-        ]
-        self.csv.append(*rows)
+        self.csv.append(*result_rows(update, results))
 
     def state_dict(self) -> dict[str, Any]:
         evaluators = [self.final] if self.validation is None else [self.final, self.validation]

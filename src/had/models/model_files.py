@@ -35,7 +35,8 @@ class ModelFiles:
     """A model by name; nothing is loaded until asked.
 
     Attributes:
-        path: a folder, a hub name, or `packaged:NAME` for weights that ship with this package.
+        path: a Hugging Face folder, a run folder (its last student), a hub name, or `packaged:NAME` for
+            weights that ship with this package.
         revision: commit or tag of a hub model.
         dtype: type of the weights in memory.
     """
@@ -52,8 +53,9 @@ class ModelFiles:
         """
         if self.path.startswith(PACKAGED):
             return str(package_weights(self.path.removeprefix(PACKAGED)))
-        if Path(self.path).expanduser().is_dir():
-            return str(Path(self.path).expanduser())
+        folder = Path(self.path).expanduser()
+        if folder.is_dir():
+            return str(_model_folder(folder))
         try:
             is_cached_only = not _reaches_hub()
             cached_file(self.path, "config.json", revision=self.revision, local_files_only=is_cached_only)
@@ -73,3 +75,14 @@ class ModelFiles:
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """Load the tokenizer."""
         return load_tokenizer(self.locate(), self.revision)
+
+
+def _model_folder(folder: Path) -> Path:
+    """The folder itself, or the last student of a run folder."""
+    for candidate in (folder, folder / "student" / "last"):
+        if (candidate / "config.json").is_file():
+            return candidate
+    raise FileNotFoundError(
+        f"model {folder}: expected config.json and safetensors weights in this folder, or a run folder with "
+        "student/last; found neither. Give the folder of a model or of a finished run"
+    )
