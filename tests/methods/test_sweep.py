@@ -13,7 +13,10 @@ from hydra import compose, initialize_config_dir
 from method_world import ROOT
 
 from had.reports.comparison import find_jobs, overview_table
+from had.runtime import sweep
+from had.runtime.files import write_json
 from had.runtime.sweep import SweepReport, run_alone
+from scripts import run_script
 
 ECHO = """
 import sys, pathlib
@@ -78,21 +81,44 @@ def test_the_sweep_over_ablations_names_methods():
     assert all((ROOT / "configs" / "method" / f"{name}.yaml").exists() for name in names)
 
 
+def test_every_job_has_a_folder_and_one_table_shows_all(tmp_path, monkeypatch, capsys):
+    """The real program with Hydra's real sweeper; only what a job does is replaced."""
+    jobs: list[tuple[list[str], str]] = []
+
+    def run(script: str, overrides: list[str], folder: str) -> int:
+        jobs.append((overrides, folder))
+        if "method=opd" in overrides:
+            return 2
+        summary = {"method": "m", "env": "e", "seed": 0, "updates": 7, "before": {}, "seconds": {}}
+        sr = {"value": 0.5, "low": 0.1, "high": 0.9, "count": 2}
+        write_json(Path(folder) / "summary.json", {**summary, "after": {"seen": {"full": {"sr": sr}}}})
+        return 0
+
+    monkeypatch.setattr(sweep, "run_alone", run)
+    code = run_script("train.py", "-m", "method=had,opd,sopd", "seed=1", f"hydra.sweep.dir={tmp_path}")
+    printed = capsys.readouterr()
+    assert code == 1 and "1 runs of this sweep failed" in printed.err
+    assert f"exit code 2: {tmp_path / '1_opd_household_small'}" in printed.err
+    assert [Path(folder).name for _, folder in jobs] == [
+        "0_had_household_small", "1_opd_household_small", "2_sopd_household_small",
+    ]  # fmt: skip
+    assert all("seed=1" in overrides and "hydra.mode=MULTIRUN" in overrides for overrides, _ in jobs)
+    found = find_jobs(tmp_path)
+    assert [job.label for job in found] == ["method=had", "method=opd", "method=sopd"]
+    rows = overview_table(found).rows
+    assert [row[1] for row in rows] == ["m", "did not end", "m"] and rows[0][4] == "50.0 [10.0, 90.0] n=2"
+    assert "did not end" in (tmp_path / "comparison.md").read_text() and "method=sopd" in printed.out
+
+
+@pytest.mark.slow
 def test_a_real_sweep_with_a_job_that_cannot_run(world, tmp_path):
-    folder = tmp_path / "sweep"
-    overrides = [item for item in world.overrides(tmp_path) if "output_dir" not in item]
-    overrides = [item for item in overrides if not item.startswith(("teacher.files.path", "trainer."))]
-    missing = tmp_path / "no_such_teacher"
+    folder, missing = tmp_path / "sweep", tmp_path / "no_such_teacher"
+    left_out = ("teacher.files.path", "trainer.", "paths.output_dir")
+    kept = [item for item in world.overrides(tmp_path) if not item.startswith(left_out)]
+    teachers = f"teacher.files.path={missing},{world.teacher}"
+    script = str(ROOT / "src" / "train.py")
     finished = subprocess.run(
-        [
-            sys.executable,
-            str(ROOT / "src" / "train.py"),
-            "-m",
-            *overrides,
-            f"teacher.files.path={missing},{world.teacher}",
-            "trainer.max_steps=1",
-            f"hydra.sweep.dir={folder}",
-        ],
+        [sys.executable, script, "-m", *kept, teachers, "trainer.max_steps=1", f"hydra.sweep.dir={folder}"],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
@@ -103,7 +129,3 @@ def test_a_real_sweep_with_a_job_that_cannot_run(world, tmp_path):
     failed, trained = find_jobs(folder)
     assert failed.run is None and trained.run is not None and trained.run.updates == 1
     assert trained.label == f"teacher.files.path={world.teacher}"
-    table = overview_table([failed, trained])
-    assert table.rows[0][1] == "did not end" and table.rows[1][1:4] == ("had", "household_small", "1")
-    assert "method" in (folder / "comparison.md").read_text()
-    assert "did not end" in finished.stdout

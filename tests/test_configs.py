@@ -1,0 +1,170 @@
+"""Every configuration composes, and every `_target_` in it exists and takes its keys."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import inspect
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig, OmegaConf
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFIGS = ROOT / "configs"
+os.environ.setdefault("HAD_ROOT", str(ROOT))
+
+EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
+METHODS = ("had", "opd", "sage_opd", "guided_opd", "sopd", "opd_2x", "sopd_2x")
+ENVS = ("household", "alfworld_small", "alfworld")
+OWN_PRIMARIES = ("recipe", "calibration", "play")  # groups of other primary configurations than train.yaml
+ANYWHERE = "_"  # a file whose name begins so is a part of others
+HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_")
+ROOT_PACKAGES = ("experiment", "sweep", "debug")
+
+
+def options(folder: Path = CONFIGS) -> Iterator[tuple[str, str]]:
+    """(group, option) of every file in a group of train.yaml."""
+    for path in sorted(folder.rglob("*.yaml")):
+        group = path.parent.relative_to(CONFIGS).as_posix()
+        if group == "." or group.split("/")[0] in (*OWN_PRIMARIES, *ROOT_PACKAGES):
+            continue
+        if not path.stem.startswith(ANYWHERE):
+            yield group, path.stem
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hydra_in_configs() -> Iterator[None]:
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        yield
+
+
+@functools.cache
+def composed(*overrides: str, primary: str = "train") -> DictConfig:
+    return compose(primary, [*overrides])
+
+
+def plain(config: DictConfig) -> dict[Any, Any]:
+    """The configuration with its interpolations as they are written."""
+    container = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(container, dict)
+    return container
+
+
+def nodes(config: Any, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every mapping with a `_target_`, with its place."""
+    if isinstance(config, dict):
+        if "_target_" in config:
+            yield where, config
+        for key, value in config.items():
+            yield from nodes(value, f"{where}.{key}".lstrip("."))
+    elif isinstance(config, list):
+        for index, value in enumerate(config):
+            yield from nodes(value, f"{where}[{index}]")
+
+
+def resolve(path: str) -> Any:
+    """The object with this dotted path."""
+    parts = path.split(".")
+    for split in range(len(parts) - 1, 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[split:]:
+            found = getattr(found, name)
+        return found
+    raise ImportError(f"no module in {path}")
+
+
+def problems(config: DictConfig) -> list[str]:
+    """What is wrong with the targets of a configuration."""
+    found = []
+    # interpolations stay as they are: the run folder exists in a run only
+    for where, node in nodes(plain(config)):
+        keys = {key: value for key, value in node.items() if key not in HYDRA_KEYS}
+        try:
+            target = resolve(node["_target_"])
+            if node["_target_"].startswith("hydra.utils.get_"):
+                resolve(keys["path"])
+            if where.endswith("harness"):
+                keys.pop("condition", None)  # stands beside the object, is read without it
+            inspect.signature(target).bind_partial(**keys)
+        except (ImportError, AttributeError, TypeError) as error:
+            found.append(f"{where}: {node['_target_']}: {error}")
+    return found
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_experiment_composes_and_its_targets_take_their_keys(experiment):
+    config = composed(f"experiment={experiment}")
+    assert problems(config) == []
+    method, _, env = experiment.partition(f"_{config.env.name.removesuffix('_small')}")
+    assert config.method.name == method
+    assert (env or "").removeprefix("_") in ("", "small")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_an_experiment_for_every_environment(method):
+    assert {f"{method}_{env}" for env in ENVS} <= set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize(("group", "option"), list(options()))
+def test_every_option_composes_and_its_targets_take_their_keys(group, option):
+    parent = {"method/divergence": ["method=opd"], "method/judge": ["method=sage_opd"]}.get(group, [])
+    assert problems(composed(*parent, f"{group}={option}")) == []
+
+
+@pytest.mark.parametrize("method", sorted(path.stem for path in (CONFIGS / "method").glob("*.yaml")))
+def test_a_method_carries_its_own_name_and_no_key_of_another(method):
+    config = composed(f"method={method}").method
+    assert config.name == method
+    assert {"actor", "questions", "layouts", "losses", "balance", "columns"} <= set(config)
+    assert ("rho" in config) == ("beta" in config) == (len(config.losses) == 2 and config.actor is None)
+
+
+@pytest.mark.parametrize("base", ["opd", "sopd"])
+@pytest.mark.parametrize("env", ENVS)
+def test_the_double_budget_is_double(base, env):
+    once, twice = (copy.deepcopy(composed(f"experiment={name}_{env}")) for name in (base, f"{base}_2x"))
+    assert twice.data.tasks_per_round == 2 * once.data.tasks_per_round
+    assert twice.trainer.max_steps == 2 * once.trainer.max_steps
+    for config in (once, twice):
+        config.method.name = ""
+        config.data.tasks_per_round = config.trainer.max_steps = 0
+    assert twice == once
+
+
+def test_methods_differ_from_had_in_the_method_only():
+    for env in ENVS:
+        had = composed(f"experiment=had_{env}")
+        for method in ("opd", "sage_opd", "guided_opd", "sopd"):
+            other = composed(f"experiment={method}_{env}")
+            changed = [key for key in had if key != "method" and plain(other)[key] != plain(had)[key]]
+            assert changed == [] and set(other) == set(had)
+
+
+@pytest.mark.parametrize("primary", sorted({path.stem for path in CONFIGS.glob("*.yaml")} - {"train"}))
+def test_every_other_program_composes(primary):
+    assert problems(composed(primary=primary)) == []
+
+
+@pytest.mark.parametrize("recipe", sorted(path.stem for path in (CONFIGS / "recipe").glob("*.yaml")))
+def test_every_recipe_composes(recipe):
+    if recipe == "base":
+        pytest.skip("a part of the others")
+    assert problems(composed(f"recipe={recipe}", primary="pretrain")) == []
+
+
+def test_a_wrong_key_is_noticed():
+    config = composed("+method.losses_extra={_target_: had.losses.jsd.JSD, gamma: 1}")
+    assert "gamma" in problems(config)[0]
+    missing = composed("+method.losses_extra={_target_: had.losses.no_such.Loss}")
+    assert "no_such" in problems(missing)[0]
