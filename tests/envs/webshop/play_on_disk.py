@@ -1,6 +1,6 @@
-"""Indexes the large catalogue in a folder, buys twenty things and prints the number of goals and the peak memory.
+"""Indexes the large catalogue in a folder and buys twenty things in it.
 
-Usage: python play_on_disk.py FOLDER
+Prints the number of goals and the peak memory in KiB. Usage: python play_on_disk.py FOLDER
 """
 
 from __future__ import annotations
