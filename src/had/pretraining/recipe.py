@@ -88,11 +88,14 @@ class Recipe:
         if not (folder / "tokenizer.json").exists():
             tasks = [task for games in self.games.values() for task in _spread(games.source.tasks("train"))]
             known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_name_games)]]
-            names = sorted({name for game in known for name in game.names.values() if name[-1].isdigit()})
+            places = sorted(
+                {game.names[key] for game in known for key, kind in game.types.items() if kind == "receptacle"}
+            )
+            kinds = {name.rpartition(" ")[0] for game in known for name in game.names.values()}
             texts = [task.goal for task in tasks] + [THOUGHT_WORDS]
-            words = [f" {kind}." for kind in sorted({name.rpartition(" ")[0] for name in names})]
+            words = [f" {kind} 1." for kind in sorted(kinds)]
             tokenizer = build_tokenizer(
-                texts + words * 20, names, phrases(self.prompt, self.harness), self.vocab_size
+                texts + words * 20, places, phrases(self.prompt, self.harness), self.vocab_size
             )
             tokenizer.save_pretrained(folder)
         return folder
