@@ -23,6 +23,7 @@ a.button { display: inline-block; margin: 2px 4px 2px 0; padding: 4px 10px; bord
 a.selected { background: #17598f; color: #fff; }
 a.buy { background: #f0a202; color: #222; font-weight: bold; }
 .no_effect { color: #a33; } .small { font-size: 85%; color: #555; }
+#turns td:last-child { white-space: nowrap; }
 td { padding: 3px 8px; vertical-align: top; border-top: 1px solid #eee; }
 """
 
