@@ -188,7 +188,8 @@ class ActingHalf:
         write_json(
             self.folder / "summary.json",
             {
-                "method": self.config.student.files.path,
+                "method": "saved student",
+                "checkpoint": self.config.student.files.path,
                 "env": self.config.env.name,
                 "seed": self.config.seed,
                 "updates": 0,

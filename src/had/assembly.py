@@ -219,5 +219,6 @@ class Assembly:
                 "after": self.evaluation.after,
                 "seconds": {name: round(value, 2) for name, value in seconds.items()},
                 "teacher": dict(vars(self.labeler.teacher.usage)),
+                "disagreement": self.tables.disagreement.compute(),
             },
         )

@@ -71,6 +71,7 @@ def test_the_summary_has_its_keys_and_shares_are_fractions(summary: dict):
     assert summary["updates"] == NUM_UPDATES
     assert set(summary["seconds"]) == {"collect", "label", "train", "evaluate"}
     assert all(value > 0 for value in summary["seconds"].values())
+    assert summary["teacher"]["failures"] == 0
     for when in ("before", "after"):
         assert set(summary[when]) == {"seen", "unseen", "all"}
         for split in ("seen", "unseen"):
@@ -82,6 +83,14 @@ def test_the_summary_has_its_keys_and_shares_are_fractions(summary: dict):
                 assert metrics["sr"]["count"] == NUM_TASKS
                 assert 0 <= metrics["hu"]["value"] <= 1
         assert {"sr_mean_of_splits", "sr_pooled"} <= set(summary[when]["all"]["full"])
+
+
+def test_disagreement_covers_all_training_states(finished_run: Path, summary: dict):
+    pairs = [(record["positive"]["action"], record["negative"]["action"]) for record in records(finished_run)]
+    compared = [pair for pair in pairs if None not in pair]
+    assert summary["disagreement"]["disagreement"]["count"] == len(compared)
+    share = sum(positive != negative for positive, negative in compared) / len(compared)
+    assert summary["disagreement"]["disagreement"]["value"] == share
 
 
 def test_updates_have_a_row_each(finished_run: Path):

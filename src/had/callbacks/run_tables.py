@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning import Callback, LightningModule, Trainer
 
 from had.metrics.disagreement import count_disagreement
+from had.metrics.distributed import Disagreement
 from had.metrics.functional import evaluate_metrics
 from had.records import Episode, Record, Verdict
 from had.runtime.files import CsvAppender
@@ -61,12 +63,17 @@ class RunTables(Callback):
     Args:
         folder: the run folder.
         extra_columns: further columns of `updates.csv`, for terms other than `response` and `preference`.
+
+    Attributes:
+        seconds: wall time of all updates.
+        disagreement: of the teacher's two actions by position, over all training states so far.
     """
 
     def __init__(self, folder: Path | str, extra_columns: Sequence[str] = ()) -> None:
         self.updates = CsvAppender(Path(folder) / "updates.csv", (*UPDATE_COLUMNS, *extra_columns))
         self.rounds = CsvAppender(Path(folder) / "rounds.csv", ROUND_COLUMNS)
         self.seconds = 0.0
+        self.disagreement = Disagreement()
         self._started = 0.0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -92,6 +99,7 @@ class RunTables(Callback):
                 "seconds_label": round(collected.seconds_label, 3),
             }
             self.rounds.append(row)
+            self.disagreement.update(collected.records)
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
@@ -119,10 +127,11 @@ class RunTables(Callback):
         trainer.datamodule.write_dump()  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"seconds": self.seconds}
+        return {"seconds": self.seconds, "disagreement": self.disagreement.sums_D.tolist()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.seconds = state_dict["seconds"]
+        self.disagreement.sums_D = torch.tensor(state_dict["disagreement"], dtype=torch.float64)
 
 
 def _as_count(name: str, value: float | None) -> float | None:

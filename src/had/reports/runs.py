@@ -29,6 +29,7 @@ class Run:
         before, after: the evaluations before and after training; either may be empty.
         seconds: wall time by phase.
         teacher: what it was asked: queries, tokens_generated, tokens_scored, failures.
+        disagreement: of its two actions on the training states, over all and by position.
     """
 
     folder: Path
@@ -40,6 +41,7 @@ class Run:
     after: Results
     seconds: dict[str, float]
     teacher: dict[str, int] = field(default_factory=dict)
+    disagreement: dict[str, Estimate] = field(default_factory=dict)
 
 
 def read_run(folder: Path | str) -> Run:
@@ -73,6 +75,7 @@ def read_run(folder: Path | str) -> Run:
         after=after,
         seconds=summary["seconds"],
         teacher=summary.get("teacher", {}),
+        disagreement={name: Estimate(**e) for name, e in summary.get("disagreement", {}).items()},
     )
 
 

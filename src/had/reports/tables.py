@@ -112,21 +112,23 @@ def before_after_table(
 
 
 def evaluation_table(run: Run, metrics: Sequence[str] | None = None) -> Table:
-    """Metrics of one evaluation (`run.after`), a row per metric, a column per split and condition.
+    """Metrics of one evaluation (`run.after`), a row per split and condition.
 
     Args:
         run: the run.
         metrics: which of them; None for all.
     """
-    columns = [(split, condition) for split in run.after for condition in run.after[split]]
-    present = {name for split, condition in columns for name in run.after[split][condition]}
+    evaluations = [(split, condition) for split in run.after for condition in run.after[split]]
+    present = {name for split, condition in evaluations for name in run.after[split][condition]}
+    names = _ordered(present if metrics is None else present & {*metrics})
     rows = []
-    for name in _ordered(present if metrics is None else present & {*metrics}):
-        estimates = [run.after[split][condition].get(name) for split, condition in columns]
-        rows.append((name, *("" if e is None else format_estimate(name, e) for e in estimates)))
+    for split, condition in evaluations:
+        estimates = [run.after[split][condition].get(name) for name in names]
+        cells = ("" if e is None else format_estimate(n, e) for n, e in zip(names, estimates, strict=True))
+        rows.append((split, condition, *cells))
     return Table(
         title=f"{run.method} on {run.env}, seed {run.seed}",
-        headers=("metric", *(f"{split}, harness {condition}" for split, condition in columns)),
+        headers=("split", "harness", *names),
         rows=tuple(rows),
         caption="Shares in per cent; [95 % interval], n cases.",
     )
