@@ -2,9 +2,8 @@
 
 import argparse
 
-from had.reports.comparison import find_jobs, overview_table
-from had.reports.tables import markdown, rich_table
-from had.runtime.output import print_rich
+from had.reports.comparison import find_jobs, overview_table, show
+from had.reports.tables import markdown
 
 
 def main() -> None:
@@ -17,7 +16,7 @@ def main() -> None:
     if arguments.markdown:
         print(markdown(table))
     else:
-        print_rich(rich_table(table))
+        show(table)
 
 
 if __name__ == "__main__":

@@ -91,9 +91,14 @@ def write_comparison(folder: Path | str) -> Table:
     return overview
 
 
+def show(overview: Table) -> None:
+    """Print the overview, wide."""
+    Console(width=WIDTH).print(rich_table(overview))
+
+
 def report(folder: Path) -> None:
     """Write `comparison.md` and print the overview."""
-    Console(width=WIDTH).print(rich_table(write_comparison(folder)))
+    show(write_comparison(folder))
 
 
 def _row(job: Job, rates: Sequence[tuple[str, str]], pooled: str, num_cells: int) -> tuple[str, ...]:
