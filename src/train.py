@@ -28,7 +28,8 @@ def main(config: DictConfig) -> int | None:
     job = HydraConfig.get()
     if job.mode is RunMode.MULTIRUN:
         return run_alone(__file__, [*job.overrides.task, *job.overrides.hydra], job.runtime.output_dir)
-    return train(config)
+    train(config)
+    return None
 
 
 def train(config: DictConfig) -> None:

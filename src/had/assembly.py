@@ -217,6 +217,7 @@ class Assembly:
                 "updates": trainer.global_step,
                 "before": self.evaluation.before,
                 "after": self.evaluation.after,
+                "differences": self.evaluation.differences,
                 "seconds": {name: round(value, 2) for name, value in seconds.items()},
                 "teacher": dict(vars(self.labeler.teacher.usage)),
                 "disagreement": self.tables.disagreement.compute(),

@@ -6,7 +6,13 @@ from episode_maker import episode, random_episodes
 
 from had.metrics.bootstrap import mean_interval, paired_changes, task_weights
 from had.metrics.counts import ratio
-from had.metrics.functional import evaluate_metrics, paired_differences
+from had.metrics.functional import (
+    aggregate_differences,
+    aggregate_metrics,
+    evaluate_metrics,
+    paired_differences,
+    task_counts,
+)
 from had.metrics.intervals import Estimate, wilson
 
 
@@ -73,7 +79,7 @@ def test_paired_interval_of_success_agrees_with_the_closed_form():
     statuses = [("out", "won")] * 40 + [("won", "out")] * 10 + [("won", "won")] * 30 + [("out", "out")] * 20
     before = [episode("", status=s, task=f"t{i}") for i, (s, _) in enumerate(statuses)]
     after = [episode("", status=s, task=f"t{i}") for i, (_, s) in enumerate(statuses)]
-    change = paired_differences(before, after)["sr"]
+    change = paired_differences(task_counts(before), task_counts(after))["sr"]
     half = 1.96 * np.sqrt(50 - 900 / 100) / 100
     assert change["value"] == pytest.approx(0.3)
     assert change["low"] == pytest.approx(0.3 - half, abs=0.015)
@@ -83,7 +89,7 @@ def test_paired_interval_of_success_agrees_with_the_closed_form():
 
 def test_paired_differences_equal_the_differences_of_the_metrics():
     before, after = random_episodes(3, 50), random_episodes(4, 50)
-    changes = paired_differences(before, after)
+    changes = paired_differences(task_counts(before), task_counts(after))
     old, new = evaluate_metrics(before), evaluate_metrics(after)
     for name, change in changes.items():
         assert change["value"] == pytest.approx(new[name]["value"] - old[name]["value"]), name
@@ -91,9 +97,20 @@ def test_paired_differences_equal_the_differences_of_the_metrics():
     assert set(changes) == set(old) - {"num_failed"}
 
 
+def test_aggregate_differences_name_the_two_ways_of_joining_splits():
+    sides = [{"a": random_episodes(seed, 40), "b": random_episodes(seed + 10, 60)} for seed in (3, 4)]
+    counts = [{split: task_counts(episodes) for split, episodes in side.items()} for side in sides]
+    changes = aggregate_differences(*counts)
+    old, new = (aggregate_metrics(side) for side in sides)
+    for name in ("sr_mean_of_splits", "sr_pooled", "hu", "turns_success"):
+        assert changes[name]["value"] == pytest.approx(new[name]["value"] - old[name]["value"]), name
+        assert changes[name]["low"] <= changes[name]["value"] <= changes[name]["high"]
+    assert "sr" not in changes
+
+
 def test_paired_differences_without_episodes():
     empty = {"value": None, "low": None, "high": None, "count": 0}
-    assert all(change == empty for change in paired_differences([], []).values())
+    assert all(change == empty for change in paired_differences(task_counts([]), task_counts([])).values())
 
 
 def test_interval_of_hu_is_close_to_wilson_when_episodes_have_one_turn():

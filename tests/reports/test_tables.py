@@ -1,8 +1,7 @@
 import copy
 import io
 import json
-import subprocess
-import sys
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -75,7 +74,7 @@ def test_before_after(tmp_path):
 
 def test_before_after_with_paired_differences(tmp_path):
     differences = {"seen": {"full": {"sr": Estimate(0.25, 0.2, 0.3, 200)}}}
-    table = before_after_table(run_in(tmp_path), differences)
+    table = before_after_table(replace(run_in(tmp_path), differences=differences))
     assert table.rows[0][-1] == "+25.0 [+20.0, +30.0]"
     assert "paired" in table.caption
 
@@ -110,11 +109,3 @@ def test_markdown_and_rich(tmp_path):
     console = Console(file=io.StringIO(), width=140)
     console.print(rich_table(table))
     assert "25.0 [20.0, 31.0] n=200" in console.file.getvalue()
-
-
-def test_reports_need_no_torch():
-    code = (
-        "import sys, had.reports.tables, had.reports.figures, had.metrics.functional; "
-        "sys.exit(bool({'torch', 'lightning', 'torchmetrics', 'matplotlib.pyplot'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

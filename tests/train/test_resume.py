@@ -94,7 +94,7 @@ def test_the_summary_tells_of_the_whole_run(resumed_run: Path, finished_run: Pat
     found, expected = (
         json.loads((folder / "summary.json").read_text("utf-8")) for folder in (resumed_run, finished_run)
     )
-    for key in ("updates", "before", "after", "teacher", "disagreement"):
+    for key in ("updates", "before", "after", "differences", "teacher", "disagreement"):
         assert found[key] == expected[key]
 
 

@@ -85,6 +85,16 @@ def test_the_summary_has_its_keys_and_shares_are_fractions(summary: dict):
         assert {"sr_mean_of_splits", "sr_pooled"} <= set(summary[when]["all"]["full"])
 
 
+def test_differences_are_those_of_the_same_tasks(summary: dict):
+    for split in ("seen", "unseen", "all"):
+        for condition, changes in summary["differences"][split].items():
+            before, after = (summary[when][split][condition] for when in ("before", "after"))
+            for name, change in changes.items():
+                if change["value"] is not None:
+                    assert change["value"] == pytest.approx(after[name]["value"] - before[name]["value"])
+            assert changes["hu"]["count"] == NUM_TASKS * (2 if split == "all" else 1)
+
+
 def test_disagreement_covers_all_training_states(finished_run: Path, summary: dict):
     pairs = [(record["positive"]["action"], record["negative"]["action"]) for record in records(finished_run)]
     compared = [pair for pair in pairs if None not in pair]

@@ -9,7 +9,14 @@ from typing import Any
 
 from lightning import Callback, LightningModule, Trainer
 
-from had.metrics.functional import aggregate_metrics, evaluate_metrics
+from had.metrics.functional import (
+    TaskCounts,
+    aggregate_differences,
+    aggregate_metrics,
+    evaluate_metrics,
+    paired_differences,
+    task_counts,
+)
 from had.records import Episode, Task
 from had.rollout.actor import Actor
 from had.rollout.player import Player, derive_seed
@@ -17,6 +24,7 @@ from had.runtime.files import CsvAppender
 
 # split -> condition -> metric -> value, low, high, count
 Results = dict[str, dict[str, dict[str, dict[str, Any]]]]
+Counts = dict[str, dict[str, TaskCounts]]  # split -> condition -> counts by task
 EVAL_COLUMNS = ("update", "split", "condition", "metric", "value", "low", "high", "count")
 ALL_SPLITS = "all"
 
@@ -31,6 +39,10 @@ class Evaluator:
         conditions: names of harness conditions.
         seed: of wording and sampling; the same at every evaluation, so that before and after are paired.
         transcripts: takes (name, episodes) of every evaluated split and condition.
+
+    Attributes:
+        counts: of the last evaluation, for differences between two of them.
+        seconds: wall time of all evaluations.
     """
 
     def __init__(
@@ -46,12 +58,14 @@ class Evaluator:
         self.conditions = list(conditions)
         self.seed, self.transcripts = seed, transcripts
         self.on_phase: Callable[[str, int, int], None] = lambda phase, done, total: None
+        self.counts: Counts = {}
         self.seconds = 0.0
 
     def run(self, label: str) -> Results:
         """Play everything once; `label` names the transcripts."""
         started = time.monotonic()
         results: Results = {}
+        self.counts = {split: {} for split in self.tasks}
         for condition in self.conditions:
             by_split: dict[str, list[Episode]] = {}
             for split, tasks in self.tasks.items():
@@ -65,12 +79,27 @@ class Evaluator:
                     progress=lambda done, total, phase=phase: self.on_phase(phase, done, total),  # type: ignore[misc]
                 )
                 results.setdefault(split, {})[condition] = evaluate_metrics(by_split[split])
+                self.counts[split][condition] = task_counts(by_split[split])
                 if self.transcripts is not None:
                     self.transcripts(f"{label}_{split}_{condition}", by_split[split])
             if len(by_split) > 1:
                 results.setdefault(ALL_SPLITS, {})[condition] = aggregate_metrics(by_split)
         self.seconds += time.monotonic() - started
         return results
+
+
+def differences(before: Counts, after: Counts) -> Results:
+    """Task-paired differences of two evaluations of the same splits and conditions."""
+    changes: Results = {
+        split: {name: paired_differences(counts, after[split][name]) for name, counts in conditions.items()}
+        for split, conditions in before.items()
+    }
+    if len(before) > 1:
+        changes[ALL_SPLITS] = {
+            name: aggregate_differences(*({s: c[name] for s, c in side.items()} for side in (before, after)))
+            for name in next(iter(before.values()))
+        }
+    return changes
 
 
 def result_rows(update: int, results: Results) -> list[dict[str, Any]]:
@@ -112,6 +141,8 @@ class EvaluationCallback(Callback):
         self.csv, self.save_best = CsvAppender(csv_path, EVAL_COLUMNS), save_best
         self.before: Results = {}
         self.after: Results = {}
+        self.differences: Results = {}
+        self.counts_before: Counts = {}
         self.best_sr, self.last_validated = -1.0, 0
 
     @property
@@ -123,6 +154,7 @@ class EvaluationCallback(Callback):
         if not self.before:
             self.csv.truncate_after(-1)
             self.before = self.final.run("before")
+            self.counts_before = self.final.counts
             self._write(0, self.before)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -137,6 +169,7 @@ class EvaluationCallback(Callback):
         if trainer.global_step > self.last_validated:
             self._validate(trainer, pl_module)
         self.after = self.final.run("after")
+        self.differences = differences(self.counts_before, self.final.counts)
         self._write(trainer.global_step, self.after)
 
     def _validate(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -159,13 +192,14 @@ class EvaluationCallback(Callback):
         evaluators = [self.final] if self.validation is None else [self.final, self.validation]
         return {
             "before": self.before,
+            "counts_before": self.counts_before,
             "best_sr": self.best_sr,
             "last_validated": self.last_validated,
             "seconds": [evaluator.seconds for evaluator in evaluators],
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.before = state_dict["before"]
+        self.before, self.counts_before = state_dict["before"], state_dict["counts_before"]
         self.best_sr, self.last_validated = state_dict["best_sr"], state_dict["last_validated"]
         for evaluator, seconds in zip((self.final, self.validation), state_dict["seconds"], strict=False):
             if evaluator is not None:

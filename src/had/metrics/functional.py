@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+
 from had.metrics import harness_utilization, stall, success
 from had.metrics.bootstrap import Statistic, paired_changes, replicated_sums
 from had.metrics.counts import FloatArray, as_vector
@@ -47,15 +49,47 @@ def aggregate_metrics(episodes_by_split: Mapping[str, Sequence[Episode]]) -> Met
     return {name: estimate.as_dict() for name, estimate in joined.items()}
 
 
-def paired_differences(before: Sequence[Episode], after: Sequence[Episode]) -> Metrics:
+TaskCounts = list[list[tuple[str, list[float]]]]
+"""Per family of metrics the (task id, counts) of every episode: plain data, small enough for a checkpoint."""
+
+
+def task_counts(episodes: Iterable[Episode]) -> TaskCounts:
+    """What paired differences need to know of some episodes."""
+    played = list(episodes)
+    return [[(id, row.tolist()) for id, row in task_rows(played, count)] for count, _ in _FAMILIES]
+
+
+def paired_differences(before: TaskCounts, after: TaskCounts) -> Metrics:
     """Differences after − before of every metric over the tasks that both played, by a task-paired bootstrap.
 
     `count` is the number of shared tasks. A metric that is undefined on either side is empty.
     """
-    differences: dict[str, Estimate] = {}
-    for count, statistics in _FAMILIES:
-        differences |= paired_changes(task_rows(before, count), task_rows(after, count), statistics)
-    return {name: estimate.as_dict() for name, estimate in differences.items()}
+    return {name: estimate.as_dict() for name, estimate in _changes(before, after).items()}
+
+
+def aggregate_differences(before: Mapping[str, TaskCounts], after: Mapping[str, TaskCounts]) -> Metrics:
+    """The paired differences over several splits, success rates named as in `aggregate_metrics`."""
+    shared = [split for split in before if split in after]
+    pooled = _changes(*(_joined([side[split] for split in shared]) for side in (before, after)))
+    by_split = [_changes(before[split], after[split])["sr"] for split in shared]
+    joined = {"sr_mean_of_splits": mean_of(by_split), "sr_pooled": pooled.pop("sr"), **pooled}
+    return {name: estimate.as_dict() for name, estimate in joined.items()}
+
+
+def _joined(parts: Sequence[TaskCounts]) -> TaskCounts:
+    """The rows of several sets of episodes."""
+    return [[row for part in parts for row in part[family]] for family in range(len(_FAMILIES))]
+
+
+def _changes(before: TaskCounts, after: TaskCounts) -> dict[str, Estimate]:
+    changes: dict[str, Estimate] = {}
+    for (_, statistics), old, new in zip(_FAMILIES, before, after, strict=True):
+        changes |= paired_changes(_as_rows(old), _as_rows(new), statistics)
+    return changes
+
+
+def _as_rows(rows: Sequence[tuple[str, Sequence[float]]]) -> list[tuple[str, FloatArray]]:
+    return [(id, np.array(counts)) for id, counts in rows]
 
 
 def task_rows(episodes: Iterable[Episode], count: Counter) -> list[tuple[str, FloatArray]]:

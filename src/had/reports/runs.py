@@ -28,6 +28,7 @@ class Run:
         updates: optimizer steps.
         before, after: the evaluations before and after training; either may be empty.
         seconds: wall time by phase.
+        differences: after − before, paired by task.
         teacher: what it was asked: queries, tokens_generated, tokens_scored, failures.
         disagreement: of its two actions on the training states, over all and by position.
     """
@@ -40,6 +41,7 @@ class Run:
     before: Results
     after: Results
     seconds: dict[str, float]
+    differences: Results = field(default_factory=dict)
     teacher: dict[str, int] = field(default_factory=dict)
     disagreement: dict[str, Estimate] = field(default_factory=dict)
 
@@ -74,6 +76,7 @@ def read_run(folder: Path | str) -> Run:
         before=before,
         after=after,
         seconds=summary["seconds"],
+        differences=as_results(summary.get("differences", {}), f"{path}, differences"),
         teacher=summary.get("teacher", {}),
         disagreement={name: Estimate(**e) for name, e in summary.get("disagreement", {}).items()},
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from rich.table import Table as RichTable
 
 from had.metrics.intervals import Estimate, across_seeds, difference
-from had.reports.runs import Results, Run
+from had.reports.runs import Run
 
 METRICS = (
     "sr",
@@ -78,22 +78,21 @@ def markdown(table: Table) -> str:
     return f"**{table.title}**\n\n{body}\n{caption}"
 
 
-def before_after_table(
-    run: Run, differences: Results | None = None, metrics: Sequence[str] | None = None
-) -> Table:
+def before_after_table(run: Run, metrics: Sequence[str] | None = None) -> Table:
     """Metrics of one run before and after training.
+
+    The difference is the task-paired one where the run has it; without, that of independent samples, which is
+    too wide when both sides played the same tasks.
 
     Args:
         run: the run.
-        differences: task-paired differences where they are known; without them the difference is taken as
-            one of independent samples, which is too wide when both sides played the same tasks.
         metrics: which of them; None for all.
     """
     rows: list[tuple[str, ...]] = []
     section_ends = set()
     for split, condition in _evaluations(run):
         before, after = (r.get(split, {}).get(condition, {}) for r in (run.before, run.after))
-        paired = (differences or {}).get(split, {}).get(condition, {})
+        paired = run.differences.get(split, {}).get(condition, {})
         present = {*before, *after} if metrics is None else {*before, *after} & {*metrics}
         for name in _ordered(present):
             old, new = before.get(name, Estimate()), after.get(name, Estimate())
@@ -101,7 +100,7 @@ def before_after_table(
             cells = (format_estimate(name, old), format_estimate(name, new), format_change(name, change))
             rows.append((split, condition, name, *cells))
         section_ends.add(len(rows) - 1)
-    how = "task-paired bootstrap" if differences else "as of independent samples"
+    how = "task-paired bootstrap" if run.differences else "as of independent samples"
     return Table(
         title=f"{run.method} on {run.env}, seed {run.seed}, {run.updates} updates",
         headers=("split", "harness", "metric", "before", "after", "difference"),
