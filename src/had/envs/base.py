@@ -48,6 +48,9 @@ class CommandGrammar(Protocol):
     def accepts(self, command: str) -> bool:
         """True when the command has the form of a command of this environment, admissible or not."""
 
+    def is_listed(self, command: str, commands: Sequence[str]) -> bool:
+        """True when the command is one of the admissible commands that the environment listed."""
+
     def required_object(self, command: str) -> str | None:
         """The object that the command uses and that must be held, or None."""
 

@@ -30,11 +30,12 @@ def check_command(
         return Verdict.NOT_HELD
     if command in dict(facts.failures):
         return Verdict.REPEATED_FAILURE
-    if commands and command not in commands:
-        return Verdict.NOT_ADMISSIBLE
-    if not commands and not grammar.accepts(command):
-        return Verdict.NOT_ADMISSIBLE
-    return Verdict.VALID
+    return Verdict.VALID if is_admissible(command, commands, grammar) else Verdict.NOT_ADMISSIBLE
+
+
+def is_admissible(command: str, commands: Sequence[str], grammar: CommandGrammar) -> bool:
+    """True when the command is listed or, where nothing is listed, has the form of a command."""
+    return grammar.is_listed(command, commands) if commands else grammar.accepts(command)
 
 
 def is_misused(command: str, facts: HarnessFacts, grammar: CommandGrammar) -> bool:

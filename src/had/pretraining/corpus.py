@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from had.envs.alfworld.simulator import NativeEnv
 from had.harness.compose import Harness
 from had.harness.tracker import Tracker
+from had.pretraining.disguise import disguise_text, disguise_turn, draw_names
 from had.pretraining.expert import Expert, Habits
 from had.prompts.render import Renderer
 from had.prompts.views import PastTurn, Shown, ShownTurn, View
 from had.records import Effect, EnvState, EnvStep, Episode, Task
+
+_PLACE = re.compile(r"^ [a-z]+ \d+$")  # single tokens of this form are names of places
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Corpus:
         harness, renderer: how states are shown.
         noise: of the playing expert.
         without_share: share of the states rendered without harness text.
+        disguise_share: share of the episodes in which places are renamed at random.
         seed: of everything.
     """
 
@@ -72,6 +77,7 @@ class Corpus:
     renderer: Renderer
     noise: Noise = field(default_factory=Noise)
     without_share: float = 0.15
+    disguise_share: float = 0.6
     seed: int = 0
 
     def chunk(self, number: int, num_episodes: int) -> list[Sample]:
@@ -88,13 +94,14 @@ class Corpus:
         expert = Expert(self.habits, rng)
         samples: list[Sample] = []
         previous: str | None = None
+        names = self._names(episode.task.goal, episode.turns[0].facts.places if episode.turns else (), rng)
         for index, (turn, step) in enumerate(zip(episode.turns, steps_of(episode), strict=True)):
             if index == 0:
                 expert.start(episode.task.goal, step)
             else:
                 expert.observe(previous, step)
             reply = expert.decide().reply
-            samples.append(self._sample(episode.task.goal, episode.turns[:index], turn, reply, rng))
+            samples.append(self._sample(episode.task.goal, episode.turns[:index], turn, reply, rng, names))
             previous = turn.response.action
         return samples
 
@@ -106,11 +113,12 @@ class Corpus:
         past: list[Shown] = []
         samples: list[Sample] = []
         vocabulary = list(step.commands)
+        names = self._names(task.goal, step.state.places, rng)
         rate, wild, seed = rng.uniform(0, self.noise.max_rate), None, rng.getrandbits(32)
         while not step.is_done and len(past) < max_turns:
             now = Shown(step.observation, step.commands, self.harness.text(facts, seed))
             decision = expert.decide()
-            samples.append(self._sample(task.goal, past, now, decision.reply, rng))
+            samples.append(self._sample(task.goal, past, now, decision.reply, rng, names))
             wild = self._stray(wild, rate, step.commands, vocabulary, rng)
             command = decision.command if wild is None else wild
             reply = f"Thought: {decision.thought}\nAction: {command}"
@@ -140,10 +148,25 @@ class Corpus:
             return rng.choice(refused)
         return rng.choice(list(commands))
 
+    def _names(self, goal: str, places: Sequence[str], rng: random.Random) -> dict[str, str]:
+        if rng.random() >= self.disguise_share:
+            return {}
+        added = self.renderer.tokenizer.get_added_vocab()
+        return draw_names(goal, places, sorted(name.strip() for name in added if _PLACE.match(name)), rng)
+
     def _sample(
-        self, goal: str, past: Sequence[PastTurn], now: ShownTurn, reply: str, rng: random.Random
+        self,
+        goal: str,
+        past: Sequence[PastTurn],
+        now: ShownTurn,
+        reply: str,
+        rng: random.Random,
+        names: Mapping[str, str],
     ) -> Sample:
         view = View.WITHOUT_HARNESS if rng.random() < self.without_share else View.WITH_HARNESS
+        if names:
+            past = [disguise_turn(turn, names, turn.reply) for turn in past]
+            now, reply = disguise_turn(now, names), disguise_text(reply, names)
         prompt = self.renderer.prompt(goal, past, now, view)
         tokenizer = self.renderer.tokenizer
         reply_ids = tokenizer.encode(reply, add_special_tokens=False)

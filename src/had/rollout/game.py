@@ -8,7 +8,7 @@ from had.envs.base import CommandGrammar
 from had.harness.compose import Harness
 from had.harness.conditions import Condition
 from had.harness.tracker import Tracker
-from had.harness.validity import EXPLANATIONS, check_command, is_misused
+from had.harness.validity import EXPLANATIONS, check_command, is_admissible, is_misused
 from had.prompts.views import BLOCKED_OBSERVATION, NO_COMMAND_OBSERVATION, Shown
 from had.records import Effect, EnvStep, Episode, EpisodeStatus, Task, Turn, Verdict
 from had.rollout.actor import Answer
@@ -62,7 +62,7 @@ class Game:
             prompt_ids=prompt_ids,
             response=answer.response,
             actor=answer.actor,
-            is_available=command in self._step.commands if self._step.commands else is_in_grammar,
+            is_available=command is not None and is_admissible(command, self._step.commands, self.grammar),
             is_in_grammar=is_in_grammar,
             is_misused=command is not None and is_misused(command, facts, self.grammar),
             is_idle=command is not None and self.grammar.is_idle(command),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _THING = r"[a-z][a-z -]* \d+"
 _FORMS = re.compile(
@@ -19,6 +20,9 @@ class HouseholdGrammar:
 
     def accepts(self, command: str) -> bool:
         return _FORMS.fullmatch(command) is not None
+
+    def is_listed(self, command: str, commands: Sequence[str]) -> bool:
+        return command in commands
 
     def required_object(self, command: str) -> str | None:
         match = _FORMS.fullmatch(command)
