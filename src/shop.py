@@ -11,7 +11,6 @@ from __future__ import annotations
 import hydra
 from omegaconf import DictConfig
 
-from had.envs.webshop.server import ShopServer
 from had.runtime.instantiate import build
 
 
@@ -19,7 +18,7 @@ from had.runtime.instantiate import build
 def main(config: DictConfig) -> None:
     """Serve until interrupted."""
     tasks = build(config.env.tasks)
-    with ShopServer(build(config.env.make_env)(), tasks, config.port) as server:
+    with build(config.server, env=build(config.env.make_env)(), tasks=tasks) as server:
         print(f"{len(tasks.tasks('test'))} test tasks: open {server.address} (Ctrl-C ends)", flush=True)
         try:
             server.serve_forever()
