@@ -15,7 +15,7 @@ def make_qwen3(
     head_dim: int = 32,
     intermediate: int = 512,
     max_positions: int = 4096,
-    rope_theta: float = 1e6,
+    rope_theta: float = 1e4,
     tie_embeddings: bool = True,
     seed: int = 0,
     bos_id: int | None = None,
@@ -33,8 +33,8 @@ def make_qwen3(
         head_dim: width of one head.
         intermediate: width of the MLP.
         max_positions: longest context, in tokens.
-        rope_theta: base of the rotary positions, that of the published Qwen3 models; a low one leaves narrow
-            heads few dimensions that match by content alone.
+        rope_theta: base of the rotary positions; a high one leaves narrow heads few dimensions that tell
+            neighbours apart.
         tie_embeddings: share the embedding with the output layer.
         seed: of the initialisation; the caller's random state is left as it was.
         bos_id: id of the first token of a text, None where the tokenizer has none.

@@ -70,6 +70,7 @@ class PromptFormat:
         harness_in_history: `last` shows the harness text of the current turn only; `all` that of every turn.
         task_line: field goal.
         commands_header: stands above the list of admissible commands, one a line.
+        bullet: stands before each admissible command.
         restate_task: the task line stands once more at the very end, in both views; a small model then finds it
             at a fixed distance.
     """
@@ -79,6 +80,7 @@ class PromptFormat:
     harness_in_history: str = "last"
     task_line: str = "Your task is to: {goal}"
     commands_header: str = "Admissible commands:"
+    bullet: str = ""
     restate_task: bool = False
 
     def __post_init__(self) -> None:
@@ -107,7 +109,8 @@ class PromptFormat:
             messages.append({"role": "assistant", "content": turn.reply})
         shown = [now.observation, now.harness_text] if view is View.WITH_HARNESS else [now.observation]
         if now.commands:
-            shown.append("\n".join([self.commands_header, *now.commands]))
+            lines = [f"{self.bullet}{command}" for command in now.commands]
+            shown.append("\n".join([self.commands_header, *lines]))
         if self.restate_task:
             shown.append(self.task_line.format(goal=goal))
         messages.append({"role": "user", "content": _paragraphs(shown)})
