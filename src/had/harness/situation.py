@@ -10,8 +10,8 @@ from had.records import HarnessFacts
 
 WORDINGS = (
     "You are at {location} and hold {held}. Visited: {visited}. Not yet visited: {unvisited}.",
-    "Location: {location}. Held: {held}. Places visited: {visited}. Places not yet visited: {unvisited}.",
-    "At {location}, holding {held}. Already visited: {visited}. Still unvisited: {unvisited}.",
+    "Location: {location}. Held: {held}. Places visited: {visited}. Not yet visited: {unvisited}.",
+    "At {location}, holding {held}. Already visited: {visited}. Not yet visited: {unvisited}.",
 )
 
 

@@ -194,7 +194,7 @@ class Expert:
             return self._wander(thought)
         place = unsearched[0]
         if place not in near:
-            return self._go(place, thought)
+            return self._go(place, f"{thought} Not yet visited: {place}.")  # the words of the harness
         is_closed = f"open {place}" in self._commands()
         return Decision(thought, f"open {place}" if is_closed else f"examine {place}")
 
