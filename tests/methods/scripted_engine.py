@@ -13,6 +13,7 @@ from had.engines.hf import HFEngine
 THOUGHTS = ("I go on.", "I look around.", "Here is one.")
 REFUSED = ("open fridge 99", "take mug 9 from shelf 9")
 HEADER = "Admissible commands:\n"
+BULLETS = "-* "  # that may stand before a listed command
 
 
 class ScriptedEngine(HFEngine):
@@ -43,7 +44,8 @@ class ScriptedEngine(HFEngine):
         if share < unreadable:
             reply = "I do not know."
         else:
-            listed = text.rpartition(HEADER)[2].partition("<|")[0].split("\n")
+            lines = text.rpartition(HEADER)[2].partition("<|")[0].split("\n")
+            listed = [line.lstrip(BULLETS) for line in lines]
             command = rng.choice(REFUSED if share < unreadable + refused else listed)
             reply = f"Thought: {rng.choice(THOUGHTS)}\nAction: {command}"
         ids = [*self._tokenizer.encode(reply), self._tokenizer.eos_token_id][: params.max_new_tokens]

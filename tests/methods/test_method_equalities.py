@@ -49,6 +49,20 @@ def test_guided_opd_is_opd_when_the_teacher_never_acts(world, run_of, tmp_path):
     assert torch.equal(parameters(guided.assembly), parameters(opd.assembly))
 
 
+@pytest.mark.parametrize("reduction", ["token", "record"])
+def test_guided_opd_divides_both_terms_by_one_count(world, run_of, tmp_path, reduction):
+    override = f"method.divergence.reduction={reduction}"
+    guided, opd = (world.assembly(tmp_path, f"method={name}", override) for name in ("guided_opd", "opd"))
+    own = run_of("opd").records
+    alone, _ = gradient_on(opd, own)
+    assert gradient_on(guided, own)[0]["loss_reverse_kl"] == pytest.approx(alone["loss_reverse_kl"])
+    acted = [replace(record, id=f"{record.id}/t", actor="teacher") for record in own]
+    mixed, _ = gradient_on(guided, own + acted)  # the same replies once more: half of the units of each kind
+    assert mixed["loss_reverse_kl"] == pytest.approx(alone["loss_reverse_kl"] / 2, rel=1e-5)
+    imitated, _ = gradient_on(guided, acted)
+    assert mixed["loss_token_nll"] == pytest.approx(imitated["loss_token_nll"] / 2, rel=1e-5)
+
+
 def test_sage_opd_is_opd_when_all_turns_are_strong_and_equally_sure(world, run_of, tmp_path):
     records = run_of("sage_opd").records
     sage, opd = (world.assembly(tmp_path, f"method={name}") for name in ("sage_opd", "opd"))

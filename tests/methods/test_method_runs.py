@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from method_world import NUM_UPDATES, ROOT, Result, parameters
+from method_world import NUM_UPDATES, ROOT, Result, parameters, train
 
 from had.data.layouts import ActionPairLayout
 
@@ -102,3 +102,17 @@ def test_records_keep_the_negative_view_only_where_the_teacher_read_it(run_of):
         assert not any(record.prompt_ids_without for record in run_of(method).records)
     differing = [r.labels.positive.ids != r.labels.negative.ids for r in run_of("single_view").records]
     assert any(differing)  # two samples, not one sample twice
+
+
+def test_a_judge_that_answers_in_words_is_asked_once_per_turn(world, tmp_path):
+    result = train(world.assembly(tmp_path, "method=sage_opd", "method/judge=llm"))
+    assert result.assembly.labeler.teacher.usage.queries == len(result.turns)
+    # this teacher never names a judgement, so every turn counts as strong
+    assert {record.labels.extra["correction"] for record in result.records} == {1.0}
+
+
+def test_turns_keep_the_answer_to_their_action(run_of):
+    episodes = [episode for collected in run_of("had").rounds for episode in collected.episodes]
+    pairs = [pair for it in episodes for pair in zip(it.turns, it.turns[1:], strict=False)]
+    assert pairs and all(turn.feedback == following.observation for turn, following in pairs)
+    assert all(episode.turns[-1].feedback for episode in episodes)
