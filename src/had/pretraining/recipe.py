@@ -19,6 +19,7 @@ from had.envs.alfworld.simulator import NativeEnv
 from had.envs.base import TaskSource
 from had.envs.pool import SerialPool
 from had.harness.compose import Harness
+from had.models.induction import add_induction_head
 from had.models.student import load_tokenizer, save_hf
 from had.models.tiny import make_qwen3
 from had.pretraining.corpus import Corpus, Noise, Sample, Source
@@ -120,6 +121,7 @@ class Recipe:
             len(tokenizer), seed=self.seed, eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id,
             **self.architecture,
         )  # fmt: skip
+        add_induction_head(model, self.seed)
         _log.info("parameters: %d", sum(parameter.numel() for parameter in model.parameters()))
         training = Imitation(model, corpus, self.schedule, folder, OwnPlay(corpus, self.own_play_episodes))
         training.run(report)
