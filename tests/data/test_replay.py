@@ -29,6 +29,15 @@ def test_full_batches_are_drawn_and_leftovers_wait():
     assert buffer.draw(version=0) == []
 
 
+def test_a_limit_keeps_the_first_batches_and_leaves_the_rest_waiting():
+    buffers = [ReplayBuffer(batch_size=4) for _ in range(2)]
+    for buffer in buffers:
+        buffer.add(some(0, 13))
+    limited, free = buffers[0].draw(0, max_batches=2), buffers[1].draw(0)
+    assert ids(limited) == ids(free)[:2] and len(free) == 3
+    assert (len(buffers[0]), buffers[0].num_used) == (5, 8)
+
+
 def test_no_record_is_used_twice():
     buffer = ReplayBuffer(batch_size=5)
     used = []

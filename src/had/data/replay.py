@@ -79,7 +79,8 @@ class ReplayBuffer:
 
         Args:
             version: the policy version now.
-            max_batches: the updates that the run has left; None for no limit.
+            max_batches: the updates that the run has left; further batches are not drawn, the first ones are
+                the same as without a limit. None for no limit.
 
         Returns:
             Batches of exactly `batch_size` records; none when there are too few.
@@ -92,10 +93,10 @@ class ReplayBuffer:
         num_batches = len(candidates) // self.batch_size
         if self.updates_per_round != "drain":
             num_batches = min(num_batches, int(self.updates_per_round))
-        if max_batches is not None:
-            num_batches = min(num_batches, max_batches)
         chosen = candidates[: num_batches * self.batch_size]
         generator.shuffle(chosen)
+        if max_batches is not None:
+            chosen = chosen[: max_batches * self.batch_size]
         for record in chosen:
             del self._waiting[record.id]
         self.num_used += len(chosen)
