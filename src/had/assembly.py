@@ -65,6 +65,7 @@ class Assembly:
                 lambda: acting.check_device(self.config.trainer.accelerator),
                 lambda: acting.student_files.locate(),
                 lambda: acting.teacher_files.locate(),
+                self._check_tokenizers,
                 lambda: acting.check_tasks(env.train_split, env.validation_split, *acting.eval_splits),
                 acting.check_harness,
                 self._check_method,
@@ -77,6 +78,18 @@ class Assembly:
             check_checkpoint(self.config.resume, self.config.trainer.max_steps)
         else:
             check_unused(self.folder)
+
+    def _check_tokenizers(self) -> None:
+        student, teacher = self.acting.student_files, self.acting.teacher_files
+        try:
+            is_shared = student.tokenizer().get_vocab() == teacher.tokenizer().get_vocab()
+        except FileNotFoundError:
+            return  # reported as a missing model already
+        if not is_shared:
+            raise ValueError(
+                f"tokenizers: expected student ({student.path}) and teacher ({teacher.path}) to share one, "
+                "since labels are token ids of the student; found two vocabularies. Take a pair of one family"
+            )
 
     def _check_method(self) -> None:
         method = self.config.method
