@@ -5,13 +5,15 @@ Prints the number of goals and the peak memory in KiB. Usage: python play_on_dis
 
 from __future__ import annotations
 
-import resource
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from had.envs.webshop.env import WebShopEnv
 from had.envs.webshop.original import OriginalShop
 from had.envs.webshop.tasks import WebShopTasks
+from peak_memory import peak_kib
 
 
 def main() -> None:
@@ -25,7 +27,7 @@ def main() -> None:
         assert "Total results: 50" in step.observation
         env.step(step.commands[3])
         assert env.step("click[buy now]").is_done
-    print(len(source.open().goals), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(len(source.open().goals), peak_kib())
 
 
 if __name__ == "__main__":
