@@ -1,10 +1,12 @@
-"""Initialises a small Qwen3 with an induction head, so that it can copy from its prompt before the first update.
+"""Gives a small Qwen3 an induction head at initialisation: it can copy from its prompt from the start.
 
 From random weights a model of this size needs tens of millions of tokens until copying appears; copying names
 and commands is most of what a household game asks for. Everything stays trainable.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from transformers import Qwen3ForCausalLM
@@ -29,7 +31,7 @@ def add_induction_head(model: Qwen3ForCausalLM, seed: int = 0) -> None:
     Raises:
         ValueError: the model is too small for it.
     """
-    config = model.config
+    config: Any = model.config
     hidden, width, heads = config.hidden_size, config.head_dim, config.num_attention_heads
     free = hidden - CODE_DIMS
     if config.num_hidden_layers < 2 or width < 2 * (NUM_FAST_PAIRS + CODE_DIMS // 2) or heads * width < free:
@@ -42,7 +44,7 @@ def add_induction_head(model: Qwen3ForCausalLM, seed: int = 0) -> None:
     scale = config.initializer_range
     code, previous = slice(1, 1 + CODE_DIMS), slice(1 + CODE_DIMS, 1 + 2 * CODE_DIMS)
     generator = torch.Generator().manual_seed(seed)
-    table = model.get_input_embeddings().weight
+    table = model.model.embed_tokens.weight
     table.copy_(torch.randn(table.shape, generator=generator) * scale)
     table[:, 0] = scale  # the same for all tokens: constant queries and keys are made of it
     table[:, previous] = 0.0  # kept free for the code of the previous token

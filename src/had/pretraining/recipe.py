@@ -90,7 +90,12 @@ class Recipe:
             tasks = [task for games in self.games.values() for task in _spread(games.source.tasks("train"))]
             known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_name_games)]]
             places = sorted(
-                {game.names[key] for game in known for key, kind in game.types.items() if kind == "receptacle"}
+                {
+                    game.names[key]
+                    for game in known
+                    for key, kind in game.types.items()
+                    if kind == "receptacle"
+                }
             )
             kinds = {name.rpartition(" ")[0] for game in known for name in game.names.values()}
             texts = [task.goal for task in tasks] + [THOUGHT_WORDS]

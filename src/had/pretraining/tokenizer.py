@@ -97,8 +97,9 @@ def build_tokenizer(
 
     Args:
         texts: sample prompts and replies, for the words.
-        names: `shelf 1`…: each becomes one token, its leading space included. Objects stay two tokens (` mug`, ` 1`):
-            the first is then the word of the task, and the second can be copied from where the object stands.
+        names: `shelf 1`…: each becomes one token, its leading space included. Objects stay two tokens
+            (` mug`, ` 1`): the first is then the word of the task, and the second can be copied from where
+            the object stands.
         fixed: phrases that become one token each.
         vocab_size: size of the whole vocabulary.
 

@@ -71,8 +71,8 @@ class PromptFormat:
         task_line: field goal.
         commands_header: stands above the list of admissible commands, one a line.
         bullet: stands before each admissible command.
-        restate_task: the task line stands once more at the very end, in both views; a small model then finds it
-            at a fixed distance.
+        restate_task: the task line stands once more at the very end, in both views; a small model then finds
+            it at a fixed distance.
     """
 
     system: str = SYSTEM
