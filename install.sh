@@ -11,4 +11,4 @@ if ! python -c 'import torch' 2>/dev/null; then
         python -m pip install --quiet "$torch"
     }
 fi
-python -m pip install --quiet -e ".[${1:-dev,tensorboard}]"
+python -m pip install --quiet -e ".[${1:-dev,tensorboard,webshop}]"
