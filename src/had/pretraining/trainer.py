@@ -39,8 +39,6 @@ class Schedule:
         chunk_episodes: expert episodes of one chunk.
         own_play_start: step from which chunks also hold the model's own play.
         save_every_s: seconds between checkpoints.
-        copy_steps: the first steps train on repeated random sequences, from which copying is learnt much
-            sooner than from games.
     """
 
     num_steps: int
@@ -54,7 +52,6 @@ class Schedule:
     chunk_episodes: int = 40
     own_play_start: int = 10**9
     save_every_s: float = 60.0
-    copy_steps: int = 0
 
     def lr_at(self, step: int) -> float:
         """Learning rate of a step."""
@@ -76,25 +73,6 @@ def batches(samples: Sequence[Sample], batch_tokens: int, rng: random.Random) ->
         result[-1].append(sample)
     rng.shuffle(result)
     return result
-
-
-def repeated_sequences(vocabulary: Sequence[int], num_tokens: int, rng: random.Random) -> list[Sample]:
-    """Random sequences that occur twice; the second time every token can be copied.
-
-    Args:
-        vocabulary: token ids to draw from.
-        num_tokens: of all samples together, about.
-        rng: draws.
-    """
-    samples: list[Sample] = []
-    while num_tokens > 0:
-        sequence = rng.choices(vocabulary, k=rng.randint(8, 40))
-        between = rng.choices(vocabulary, k=rng.randint(0, 60))
-        start = rng.randrange(len(sequence) // 2)
-        ids = (*sequence, *between, *sequence[start:])
-        samples.append(Sample(ids, len(sequence) + len(between) + 1))
-        num_tokens -= len(ids)
-    return samples
 
 
 def imitation_losses(model: nn.Module, batch: Sequence[Sample], pad_id: int) -> tuple[Tensor, Tensor]:
@@ -168,10 +146,6 @@ class Imitation:
         self.save()
 
     def _samples(self) -> list[Sample]:
-        if self.step < self.schedule.copy_steps:
-            vocabulary = sorted(self.corpus.renderer.tokenizer.get_added_vocab().values())
-            rng = random.Random(f"{self.corpus.seed}/copy/{self.chunk}")
-            return repeated_sequences(vocabulary, 20 * self.schedule.batch_tokens, rng)
         samples = self.corpus.chunk(self.chunk, self.schedule.chunk_episodes)
         if self.play_own is not None and self.step >= self.schedule.own_play_start:
             samples += self.play_own(self.model, self.chunk)
