@@ -19,6 +19,7 @@ from had.runtime.files import write_json, write_text
 from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
 from had.runtime.provenance import provenance
+from had.runtime.ranks import is_first, take_own_gpu
 from had.runtime.sweep import run_alone
 
 
@@ -37,15 +38,20 @@ def train(config: DictConfig) -> None:
     assembly = Assembly(config)
     if problems := assembly.problems():
         stop_with("this experiment cannot run here:", problems, f"what runs here: {FALLBACK}")
-    write_text(assembly.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-    write_json(assembly.folder / "provenance.json", provenance(config.seed, sys.argv))
+    if is_first():
+        write_text(assembly.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
+        origin = {**provenance(config.seed, sys.argv), "models": assembly.origins()}
+        write_json(assembly.folder / "provenance.json", origin)
+    take_own_gpu()
     quiet_lightning()
     seed_everything(config.seed)
-    with PhaseBoard(config.trainer.max_steps) as board:
+    with PhaseBoard(config.trainer.max_steps, is_shown=is_first()) as board:
         assembly.acting.on_phase = board.phase
         trainer = assembly.trainer()
         trainer.fit(assembly.module, datamodule=assembly.datamodule, ckpt_path=config.resume)
     assembly.finish(trainer)
+    if not is_first():
+        return
     metrics = None if config.evaluation.show_all_metrics else SHORT_METRICS
     print_rich(rich_table(before_after_table(read_run(assembly.folder), metrics=metrics)))
     print(f"run folder: {assembly.folder}")

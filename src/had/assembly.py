@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,25 @@ from had.data.datamodule import RoundDataModule
 from had.data.record_dump import RecordDump
 from had.data.replay import ReplayBuffer
 from had.engines.base import SamplingParams
+from had.models.model_files import ModelFiles
+from had.models.sharding import Placement, full_state_dict, unsharded_copy
 from had.models.student import save_hf
 from had.module import DistillationModule
+from had.prompts.render import end_of_turn_id
 from had.rollout.actor import Actor
 from had.runtime.files import write_json
-from had.runtime.instantiate import build
+from had.runtime.instantiate import build, target_of
 from had.runtime.output import failures
+from had.runtime.ranks import is_first, of_first
 from had.runtime.resume import check_checkpoint, check_unused, take_over
 from had.teachers.labeler import Labeler
+from had.teachers.reencoding import (
+    KeptIds,
+    LabelReader,
+    ReencodedText,
+    needs_shared_tokenizer,
+    vocabulary_difference,
+)
 from had.teachers.teacher import Teacher
 
 INITIAL_STUDENT = "initial_student"  # whom a question may ask besides the teacher
@@ -65,6 +76,10 @@ class Assembly:
                 lambda: acting.check_device(self.config.trainer.accelerator),
                 lambda: acting.student_files.locate(),
                 lambda: acting.teacher_files.locate(),
+                lambda: acting.student_renderer,
+                lambda: acting.teacher_renderer,
+                lambda: acting.check_context(acting.student_files),
+                lambda: acting.check_context(acting.teacher_files),
                 self._check_tokenizers,
                 lambda: acting.check_tasks(env.train_split, env.validation_split, *acting.eval_splits),
                 acting.check_harness,
@@ -80,16 +95,28 @@ class Assembly:
             check_unused(self.folder)
 
     def _check_tokenizers(self) -> None:
-        student, teacher = self.acting.student_files, self.acting.teacher_files
-        try:
-            is_shared = student.tokenizer().get_vocab() == teacher.tokenizer().get_vocab()
-        except FileNotFoundError:
-            return  # reported as a missing model already
-        if not is_shared:
+        """Where the tokenizers differ, nothing but text may go from one model to the other."""
+        acting = self.acting
+        student, teacher = acting.student_files, acting.teacher_files
+        difference = vocabulary_difference(
+            acting.student_renderer.tokenizer, acting.teacher_renderer.tokenizer
+        )
+        if difference is None:
+            return
+        method = self.config.method
+        parts = [build(node) for node in method.questions]
+        classes = [type(part) for part in parts if needs_shared_tokenizer(part)]
+        if method.actor is not None and needs_shared_tokenizer(target_of(method.actor)):
+            classes.append(target_of(method.actor))
+        if classes:
             raise ValueError(
-                f"tokenizers: expected student ({student.path}) and teacher ({teacher.path}) to share one, "
-                "since labels are token ids of the student; found two vocabularies. Take a pair of one family"
+                f"tokenizers: {', '.join(sorted(kind.__name__ for kind in classes))} of method {method.name} "
+                f"hands token ids from one model to the other, so student ({student.path}) and teacher "
+                f"({teacher.path}) must share one vocabulary; found {difference}. Take a teacher of the "
+                "student's family, or a method that needs the teacher's text only (method=had, method=sopd)"
             )
+        if isinstance(self.label_reader, ReencodedText):
+            self.label_reader.check()
 
     def _check_method(self) -> None:
         method = self.config.method
@@ -117,11 +144,19 @@ class Assembly:
         return build(self.config.method.actor, student=student, teacher=teacher)
 
     @cached_property
+    def label_reader(self) -> LabelReader:
+        """How the teacher's answers become labels in the student's token ids."""
+        teacher, student = self.acting.teacher_renderer, self.acting.student_renderer
+        is_shared = vocabulary_difference(student.tokenizer, teacher.tokenizer) is None
+        reader = KeptIds if is_shared else ReencodedText
+        return reader(teacher, student, end_of_turn_id(student.tokenizer))
+
+    @cached_property
     def labeler(self) -> Labeler:
         """What the teacher is asked."""
         acting = self.acting
         sampling = SamplingParams(self.config.teacher.temperature, self.config.env.max_reply_tokens)
-        teacher = Teacher(acting.teacher_engine, acting.renderer(acting.teacher_files), sampling)
+        teacher = Teacher(acting.teacher_engine, acting.teacher_renderer, sampling, reader=self.label_reader)
         questions = [build(node) for node in self.config.method.questions]
         others = {}
         if any(question.asks == INITIAL_STUDENT for question in questions):
@@ -151,7 +186,7 @@ class Assembly:
         )
         layouts = [build(node) for node in self.config.method.layouts]
         dump = RecordDump(self.folder / "records") if data.dump_records else None
-        pad_id = self.acting.student_renderer.tokenizer.pad_token_id
+        pad_id = self.acting.student_renderer.pad_id
         return RoundDataModule(collector, self._buffer(), layouts, data.max_tokens, pad_id, dump)
 
     @cached_property
@@ -159,15 +194,30 @@ class Assembly:
         """The student and how it is trained."""
         method, optimizer = self.config.method, self.config.optimizer
         return DistillationModule(
-            self.acting.student_files.model().train(),
+            self.placement.prepare(self._trained_files.model()),
             [build(node) for node in method.losses],
             build(method.balance),
             build(optimizer.optimizer),
             build(optimizer.scheduler),
             optimizer.max_grad_norm,
+            self.placement,
         )
 
+    @cached_property
+    def placement(self) -> Placement:
+        """How the student lies in memory while it trains."""
+        return build(self.config.placement)
+
+    @property
+    def _trained_files(self) -> ModelFiles:
+        """The student in the type of the weights that are trained, whatever type it plays in."""
+        return replace(self.acting.student_files, dtype=self.placement.weights)
+
     # the run
+
+    def origins(self) -> dict[str, dict[str, str | None]]:
+        """Where the weights of both models come from."""
+        return {"student": self.acting.student_files.origin(), "teacher": self.acting.teacher_files.origin()}
 
     @cached_property
     def evaluation(self) -> EvaluationCallback:
@@ -197,7 +247,7 @@ class Assembly:
 
     def trainer(self) -> Trainer:
         """The Lightning trainer; one epoch is one round."""
-        if self.config.resume:
+        if self.config.resume and is_first():
             take_over(self.config.resume, self.folder)
         return build(self.config.trainer, callbacks=self.callbacks(), logger=self.loggers() or False)
 
@@ -207,15 +257,23 @@ class Assembly:
         return [build(node) for node in nodes.values()]
 
     def save(self, module: LightningModule, name: str) -> Path:
-        """Write the student as a Hugging Face folder `student/<name>`."""
+        """Write the student as a Hugging Face folder `student/<name>`; must be called on every rank."""
         model: Any = module.model
-        return save_hf(model, self.acting.student_renderer.tokenizer, self.folder / "student" / name)
+        weights, folder = full_state_dict(model), self.folder / "student" / name
+        if is_first():
+            save_hf(unsharded_copy(model, weights), self.acting.student_renderer.tokenizer, folder)
+        return folder
 
     def finish(self, trainer: Trainer) -> None:
-        """Save the last student, which is the best where none was validated, and write `summary.json`."""
+        """Save the last student, which is the best where none was validated, and write `summary.json`.
+
+        Must be called on every rank.
+        """
         self.save(self.module, "last")
-        if not (self.folder / "student" / "best").exists():
+        if not of_first((self.folder / "student" / "best").exists()):
             self.save(self.module, "best")
+        if not is_first():
+            return
         seconds = {
             **self.datamodule.seconds,
             "train": self.tables.seconds,

@@ -5,6 +5,7 @@ Dimension legend: B rows, T tokens, N scored tokens, V vocabulary.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,10 +19,11 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from had.batch import TokenBatch
 from had.losses.balance import Balance
-from had.losses.gradients import Gradients, global_norm, require_finite
-from had.losses.ranks import average, gather, num_ranks, sum_by_name
+from had.losses.gradients import Gradients, average, global_norm, require_finite
 from had.losses.term import Term
 from had.models.forward import scored_logits
+from had.models.sharding import Placement
+from had.runtime.ranks import gather, num_ranks, sum_by_name
 
 # Denominators and sizes that are not logged as `num_<count>`; `tokens` itself is.
 _UNLOGGED_COUNTS = ("tokens_", "spans_", "weighted_")
@@ -50,6 +52,7 @@ class DistillationModule(LightningModule):
         optimizer: Callable[[Iterable[nn.Parameter]], Optimizer],
         scheduler: Callable[[Optimizer], LRScheduler],
         max_grad_norm: float = 1.0,
+        placement: Placement | None = None,
     ) -> None:
         """Set up the step.
 
@@ -60,6 +63,7 @@ class DistillationModule(LightningModule):
             optimizer: makes the optimizer from the parameters.
             scheduler: makes the learning-rate schedule from the optimizer; stepped once per optimizer step.
             max_grad_norm: the combined gradient is scaled down to this global norm.
+            placement: shards the model when the strategy has a device mesh; None: as `Placement()`.
 
         Raises:
             ValueError: terms with equal names, terms that the balance does not know, or a norm that is not
@@ -79,7 +83,15 @@ class DistillationModule(LightningModule):
         self.make_optimizer = optimizer
         self.make_scheduler = scheduler
         self.max_grad_norm = max_grad_norm
+        self.placement = placement or Placement()
         self.last_step_metrics: dict[str, float] = {}
+        self._scored_logits: Callable[..., Tensor] | None = None  # of a sharded model
+
+    def configure_model(self) -> None:
+        """Shard the model, under a strategy that shards; Lightning calls this more than once."""
+        if self.device_mesh is not None and self._scored_logits is None:
+            mesh = self.device_mesh["data_parallel"]
+            self._scored_logits = self.placement.shard(self.model, mesh)  # type: ignore[arg-type]
 
     def configure_optimizers(self) -> Any:
         optimizer = self.make_optimizer(self._trainable())
@@ -151,7 +163,9 @@ class DistillationModule(LightningModule):
                     # Not manual_backward: under DDP it would average in each pass, not once per group.
                     loss.backward(retain_graph=group != active[-1])
         if not is_sharded:  # the backward pass of sharded parameters has averaged over the ranks already
-            gradients = {group: average(gradient, parameters) for group, gradient in gradients.items()}
+            gradients = {
+                group: average(gradient, parameters, num_ranks()) for group, gradient in gradients.items()
+            }
         local = {name: float(sum(value[name] for value in sums)) for name in self.terms}
         return gradients, sum_by_name(gather(local))
 
@@ -164,15 +178,9 @@ class DistillationModule(LightningModule):
             rows_N = torch.cat([spans.rows_N for spans in batch.spans.values()])
             sources_N = torch.cat([spans.sources_N for spans in batch.spans.values()])
             sizes = {role: spans.num_tokens for role, spans in batch.spans.items()}
-        mask_B1TT = batch.attention_mask()
-        logits_NV = scored_logits(
-            self.model,  # type: ignore[arg-type]
-            batch.tokens_BT,
-            batch.positions_BT,
-            mask_B1TT,
-            rows_N,
-            sources_N,
-        )
+        forward = self._scored_logits or functools.partial(scored_logits, self.model)  # type: ignore[arg-type]
+        inputs = (batch.tokens_BT, batch.positions_BT, batch.attention_mask())
+        logits_NV = forward(*inputs, rows_N, sources_N)
         return dict(zip(sizes, logits_NV.split(list(sizes.values())), strict=True))
 
     def _has_units(self, group: str, batch: TokenBatch) -> bool:

@@ -21,6 +21,7 @@ from had.records import Episode, Task
 from had.rollout.actor import Actor
 from had.rollout.player import Player, derive_seed
 from had.runtime.files import CsvAppender
+from had.runtime.ranks import merged, own_indices
 
 # split -> condition -> metric -> value, low, high, count
 Results = dict[str, dict[str, dict[str, dict[str, Any]]]]
@@ -30,7 +31,7 @@ ALL_SPLITS = "all"
 
 
 class Evaluator:
-    """Plays splits under conditions and computes the metrics.
+    """Plays splits under conditions and computes the metrics; every rank plays a share and gets all results.
 
     Args:
         player: environment, harness and prompts.
@@ -70,14 +71,16 @@ class Evaluator:
             by_split: dict[str, list[Episode]] = {}
             for split, tasks in self.tasks.items():
                 phase = f"evaluate {split}, {condition}"
-                by_split[split] = self.player.play(
-                    tasks,
+                own = own_indices([task.id for task in tasks])
+                played = self.player.play(
+                    [tasks[index] for index in own],
                     self.actor,
                     seed=derive_seed(self.seed, "evaluate", split),
                     prefix=f"{label}/{condition}",
                     condition=condition,
                     progress=lambda done, total, phase=phase: self.on_phase(phase, done, total),  # type: ignore[misc]
                 )
+                by_split[split] = merged(own, played)
                 results.setdefault(split, {})[condition] = evaluate_metrics(by_split[split])
                 self.counts[split][condition] = task_counts(by_split[split])
                 if self.transcripts is not None:

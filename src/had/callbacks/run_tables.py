@@ -73,7 +73,7 @@ class RunTables(Callback):
         self.updates = CsvAppender(Path(folder) / "updates.csv", (*UPDATE_COLUMNS, *extra_columns))
         self.rounds = CsvAppender(Path(folder) / "rounds.csv", ROUND_COLUMNS)
         self.seconds = 0.0
-        self.disagreement = Disagreement()
+        self.disagreement = Disagreement(sync_on_compute=False)  # every rank has the records of all
         self._started = 0.0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

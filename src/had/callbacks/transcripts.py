@@ -10,6 +10,7 @@ from typing import Any
 from lightning import Callback, LightningModule, Trainer
 
 from had.records import Episode, Turn
+from had.runtime.ranks import is_first
 
 
 class Transcripts(Callback):
@@ -24,7 +25,9 @@ class Transcripts(Callback):
         self.folder, self.episodes_per_round = Path(folder), episodes_per_round
 
     def __call__(self, name: str, episodes: Sequence[Episode]) -> None:
-        """Write all given episodes under a name."""
+        """Write all given episodes under a name; of several ranks the first one does."""
+        if not is_first():
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(episode_as_plain(episode), ensure_ascii=False) for episode in episodes]
         (self.folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

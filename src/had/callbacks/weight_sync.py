@@ -7,10 +7,13 @@ from typing import Any
 from lightning import Callback, LightningModule, Trainer
 
 from had.engines.base import Engine
+from had.models.sharding import full_state_dict
 
 
 class WeightSync(Callback):
     """Loads the trained weights into the student's engine when the fit starts and when a round ends.
+
+    Every rank has an engine; the weights of a sharded student are gathered first.
 
     Must stand before the callbacks that play (evaluation).
 
@@ -29,7 +32,7 @@ class WeightSync(Callback):
 
     def _sync(self, pl_module: LightningModule, version: int) -> None:
         model: Any = pl_module.model
-        self.engine.load_weights(version, model.state_dict())
+        self.engine.load_weights(version, full_state_dict(model))
 
     @staticmethod
     def _datamodule(trainer: Trainer) -> Any:

@@ -1,4 +1,4 @@
-"""One round: the student plays, the teacher labels."""
+"""One round: the student plays, the teacher labels; every rank a share of the tasks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from had.records import Episode, Record, Task
 from had.rollout.actor import Actor, RoundActor
 from had.rollout.player import Player, derive_seed
+from had.runtime.ranks import gather, merged, own_indices, sum_by_name
 from had.teachers.labeler import Labeler
 
 PhaseHook = Callable[[str, int, int], None]  # (phase, done, total)
@@ -17,7 +18,7 @@ PhaseHook = Callable[[str, int, int], None]  # (phase, done, total)
 
 @dataclass(frozen=True)
 class Round:
-    """What one round brought.
+    """What one round brought, on all ranks together.
 
     Attributes:
         number: from 0.
@@ -25,7 +26,7 @@ class Round:
         episodes: all of them, failed ones included.
         records: the labelled states.
         num_unlabelled: states without a record.
-        seconds_collect, seconds_label: wall time.
+        seconds_collect, seconds_label: wall time of the slowest rank.
     """
 
     number: int
@@ -40,6 +41,9 @@ class Round:
 @dataclass
 class Collector:
     """Plays and labels rounds. Round r is the same whatever was collected before, given the same weights.
+
+    Each rank plays and labels some of the tasks with its own engines, then all get everything: the records
+    do not depend on the number of ranks.
 
     Attributes:
         tasks: the training tasks.
@@ -88,10 +92,13 @@ class Collector:
         if isinstance(self.actor, RoundActor):
             self.actor.begin_round(num_updates)
         tasks = self.round_tasks(number)
+        # a task that comes twice is played by one rank: its second episode is told from its first there
+        own = own_indices([task.id for task in tasks])
+        usage_before = dict(vars(self.labeler.teacher.usage))
         started = time.monotonic()
-        self.on_phase("play", 0, len(tasks))
+        self.on_phase("play", 0, len(own))
         episodes = self.player.play(
-            tasks,
+            [tasks[index] for index in own],
             self.actor,
             seed=derive_seed(self.seed, "play", number),
             prefix=f"r{number:04d}",
@@ -105,12 +112,31 @@ class Collector:
         records, num_unlabelled = self.labeler.label(episodes, number, seed)
         self.on_phase("label", 1, 1)
         labelled = time.monotonic()
+        self._share_usage(usage_before)
+        seconds = gather((num_unlabelled, played - started, labelled - played))
         return Round(
             number,
             policy_version,
-            tuple(episodes),
-            tuple(records),
-            num_unlabelled,
-            played - started,
-            labelled - played,
+            tuple(merged(own, episodes)),
+            tuple(self._all_records(own, episodes, records)),
+            sum(unlabelled for unlabelled, _, _ in seconds),
+            max(collecting for _, collecting, _ in seconds),
+            max(labelling for _, _, labelling in seconds),
         )
+
+    @staticmethod
+    def _all_records(
+        own: Sequence[int], episodes: Sequence[Episode], records: Sequence[Record]
+    ) -> list[Record]:
+        """The records of all ranks, in the order of the tasks and of the turns."""
+        by_episode: dict[str, list[Record]] = {episode.id: [] for episode in episodes}
+        for record in records:
+            by_episode[record.episode_id].append(record)
+        return [record for part in merged(own, list(by_episode.values())) for record in part]
+
+    def _share_usage(self, before: dict[str, int]) -> None:
+        """Add what the other ranks asked in this round, so that every rank holds the total."""
+        usage = self.labeler.teacher.usage
+        asked = {name: value - before[name] for name, value in vars(usage).items()}
+        for name, value in sum_by_name(gather(asked)).items():
+            setattr(usage, name, before[name] + int(value))

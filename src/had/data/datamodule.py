@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from lightning import LightningDataModule
@@ -16,9 +17,22 @@ from had.data.packing import pack
 from had.data.record_dump import RecordDump
 from had.data.replay import ReplayBuffer
 from had.records import Record
+from had.runtime.ranks import is_first, num_ranks, rank
 
 MAX_BARREN_ROUNDS = 5  # rounds in a row that may end without one full batch before the run stops
 _log = logging.getLogger(__name__)
+
+
+def own_share(batch: Sequence[Record], rank: int, num_ranks: int) -> list[Record]:
+    """The records of an update that a rank works on: dealt there and back by length, so that all weigh alike.
+
+    With one rank, the batch as it is.
+    """
+    if num_ranks == 1:
+        return list(batch)
+    by_length = sorted(batch, key=lambda record: (-len(record.prompt_ids), record.id))
+    places = (rank, 2 * num_ranks - 1 - rank)
+    return [record for index, record in enumerate(by_length) if index % (2 * num_ranks) in places]
 
 
 class RoundDataModule(LightningDataModule):
@@ -26,7 +40,8 @@ class RoundDataModule(LightningDataModule):
 
     Needs `reload_dataloaders_every_n_epochs=1` and `use_distributed_sampler=False`.
 
-    One item of the dataloader is one optimizer step: the micro-batches that hold its records.
+    One item of the dataloader is one optimizer step: the micro-batches that hold this rank's share of its
+    records. Every rank draws the same batches from the same buffer.
 
     Attributes:
         rounds: the rounds collected for the current epoch; more than one when a round had too few records.
@@ -65,7 +80,7 @@ class RoundDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[list[TokenBatch]]:
         """Collect the next round and pack its updates."""
         batches = self._draw()
-        steps = [pack(batch, self.layouts, self.max_tokens, self.pad_id) for batch in batches]
+        steps = [self._pack_own(batch) for batch in batches]
         self.collector.on_phase("update", 0, len(steps))
         return DataLoader(steps, batch_size=None, shuffle=False)  # type: ignore[arg-type]
 
@@ -76,8 +91,17 @@ class RoundDataModule(LightningDataModule):
 
     def write_dump(self) -> None:
         """Bring the record files up to date."""
-        if self.dump is not None:
+        if self.dump is not None and is_first():
             self.dump.write(keep_rounds=self.buffer.waiting_rounds())
+
+    def _pack_own(self, batch: Sequence[Record]) -> list[TokenBatch]:
+        """The micro-batches of this rank's records of an update."""
+        own = own_share(batch, rank(), num_ranks())
+        if own:
+            return pack(own, self.layouts, self.max_tokens, self.pad_id)
+        # more ranks than records: this one takes part in the collectives and adds nothing
+        shortest = min(batch, key=lambda record: len(record.prompt_ids))
+        return [replace(idle, counts={}) for idle in pack([shortest], [], self.max_tokens, self.pad_id)]
 
     def _draw(self) -> list[list[Record]]:
         self.rounds = []

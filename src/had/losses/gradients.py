@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+import torch.distributed as dist
+from torch import Tensor, nn
 
 Gradients = list[Tensor | None]
 
@@ -46,3 +48,15 @@ def add_scaled(target: Gradients, other: Gradients, scale: float) -> Gradients:
         else:
             result.append(mine.add_(theirs, alpha=scale))
     return result
+
+
+def average(gradients: Gradients, parameters: Sequence[nn.Parameter], num_ranks: int) -> Gradients:
+    """The mean over the ranks of a gradient that every rank holds in full; without one, a rank adds zeros."""
+    if num_ranks == 1:
+        return gradients
+    averaged: Gradients = []
+    for gradient, parameter in zip(gradients, parameters, strict=True):
+        value = torch.zeros_like(parameter) if gradient is None else gradient
+        dist.all_reduce(value)
+        averaged.append(value.div_(num_ranks))
+    return averaged

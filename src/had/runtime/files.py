@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from had.runtime.ranks import is_first
+
 
 def write_text(path: Path | str, text: str) -> None:
     """Replace a file as a whole: a reader or a crash sees the old content or the new one, never a part."""
@@ -49,7 +51,7 @@ class CsvAppender:
 
     Every `append` opens, writes, syncs and closes: nothing is lost when the process dies, and a half-written
     last line of a dead process is dropped at the next start. Floats are written with all their digits, None
-    as an empty cell. Of several ranks only one may write.
+    as an empty cell. Of several ranks the first one writes, and the others touch nothing.
     """
 
     def __init__(self, path: Path | str, columns: Sequence[str]) -> None:
@@ -66,6 +68,8 @@ class CsvAppender:
         self.columns = tuple(columns)
         if len(set(self.columns)) < len(self.columns):
             raise ValueError(f"expected distinct columns for {self.path}, got {', '.join(self.columns)}")
+        if not is_first():
+            return
         text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
         complete = text[: text.rfind("\n") + 1]
         if not complete:
@@ -94,6 +98,8 @@ class CsvAppender:
                     f"expected a row with exactly the columns of {self.path}; "
                     f"missing: {sorted(missing) or 'none'}; unknown: {sorted(unknown) or 'none'}"
                 )
+        if not is_first():
+            return
         with open(self.path, "a", encoding="utf-8", newline="") as file:
             file.write(_format([[row[name] for name in self.columns] for row in rows]))
             file.flush()
@@ -105,6 +111,8 @@ class CsvAppender:
         Returns:
             The number of dropped rows.
         """
+        if not is_first():
+            return 0
         rows = read_csv(self.path)
         kept = [row for row in rows if int(row[column]) <= last]
         if len(kept) < len(rows):
