@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from had.records import TopKScores
 
 
 class EngineFailure(RuntimeError):
     """The engine could not answer a request; the episode or label becomes a counted failure."""
+
+
+class EngineUnavailableError(RuntimeError):
+    """The engine as a whole does not answer any more: the run stops."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,20 @@ class Generation:
     is_complete: bool
 
 
+class ModelSource(Protocol):
+    """Where an engine's model comes from; nothing is loaded until asked."""
+
+    @property
+    def revision(self) -> str | None:
+        """Commit or tag of a hub model."""
+
+    def locate(self) -> str:
+        """The folder or hub name, for engines that load the model themselves."""
+
+    def model(self) -> Any:
+        """The loaded model of transformers."""
+
+
 class Engine(Protocol):
     """A model that can be asked for text.
 
@@ -78,3 +96,41 @@ class Engine(Protocol):
     @property
     def version(self) -> int:
         """Policy version of the weights in use."""
+
+
+@runtime_checkable
+class SleepingEngine(Protocol):
+    """An engine that can give its memory back while the student trains on the same device."""
+
+    def sleep(self) -> None:
+        """Free what can be freed; the next request or `load_weights` wakes the engine up."""
+
+
+@runtime_checkable
+class SharedEngine(Protocol):
+    """An engine outside the process, used by all ranks: one rank loads weights, the others follow it."""
+
+    @property
+    def loaded(self) -> tuple[int, str]:
+        """Policy version and label of the weights that were loaded last."""
+
+    def follow(self, loaded: tuple[int, str]) -> None:
+        """Another rank has loaded these."""
+
+
+def refusal(num_prompt: int, num_new: int, max_context_tokens: int) -> EngineFailure | None:
+    """Why a request cannot be answered, None when it can.
+
+    Args:
+        num_prompt: tokens of the prompt.
+        num_new: tokens of the reply, or the most that it may have.
+        max_context_tokens: limit of both together.
+    """
+    if num_prompt == 0:
+        return EngineFailure("empty prompt: expected at least one token id")
+    if num_prompt + num_new > max_context_tokens:
+        return EngineFailure(
+            f"prompt of {num_prompt} tokens and {num_new} new tokens exceed the context of "
+            f"{max_context_tokens} tokens; shorten the history or lower max_new_tokens"
+        )
+    return None

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from had.engines.base import EngineFailure, Generation, SamplingParams
+from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, refusal
 from had.engines.kv_cache import DecodePlan, KVRows, Plan, PrefillPlan, packed_attention_in
 from had.engines.packing import Row, pack, split_batches
 from had.engines.prefix import PrefixStore, encode
@@ -29,7 +29,7 @@ class HFEngine:
     All layers must be attention layers, full or with a sliding window.
 
     Args:
-        model: the model, or a folder with its configuration and safetensors weights.
+        model: the model, a folder with its configuration and safetensors weights, or what loads it.
         eos_ids: ids that end a reply.
         max_context_tokens: limit of prompt and reply together; None takes the model's own.
         device: where the model runs, e.g. `cpu` or `cuda`.
@@ -48,7 +48,7 @@ class HFEngine:
 
     def __init__(
         self,
-        model: PreTrainedModel | str | Path,
+        model: PreTrainedModel | ModelSource | str | Path,
         eos_ids: Sequence[int],
         max_context_tokens: int | None = None,
         device: str = "cpu",
@@ -69,14 +69,13 @@ class HFEngine:
                 raise ValueError(f"{name}: expected >= 1, got {value}")
         if dtype not in DTYPES:
             raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
-        if not isinstance(model, PreTrainedModel):
-            model = _load(Path(model))
-        _check_layers(model)
-        self._model = model.to(device=device, dtype=getattr(torch, dtype)).eval()  # type: ignore[call-arg]
+        loaded = _loaded(model)
+        _check_layers(loaded)
+        self._model = loaded.to(device=device, dtype=getattr(torch, dtype)).eval()  # type: ignore[call-arg]
         self._device = torch.device(device)
         self._eos_ids = frozenset(eos_ids)
         self._max_context_tokens = (
-            max_context_tokens or model.config.get_text_config().max_position_embeddings
+            max_context_tokens or loaded.config.get_text_config().max_position_embeddings
         )
         self._max_batch_tokens = max_batch_tokens
         self._max_prefill_tokens = max_prefill_tokens
@@ -166,14 +165,7 @@ class HFEngine:
 
     def _refuse(self, num_prompt: int, num_new: int) -> EngineFailure | None:
         """Why a request cannot be answered, None when it can."""
-        if num_prompt == 0:
-            return EngineFailure("empty prompt: expected at least one token id")
-        if num_prompt + num_new > self._max_context_tokens:
-            return EngineFailure(
-                f"prompt of {num_prompt} tokens and {num_new} new tokens exceed the context of "
-                f"{self._max_context_tokens} tokens; shorten the history or lower max_new_tokens"
-            )
-        return None
+        return refusal(num_prompt, num_new, self._max_context_tokens)
 
     def _prefill(self, batch: list[Row], rows: KVRows) -> Iterator[tuple[int, Tensor]]:
         """Fill the cache; yields the index of each row and its [N, V] float32 logits where wanted."""
@@ -243,6 +235,12 @@ class HFEngine:
                 cache = KVRows(len(batch), max(len(row.ids) for row in batch))
                 for index, logits_NV in self._prefill(batch, cache):
                     yield batch[index].request, logits_NV
+
+
+def _loaded(model: PreTrainedModel | ModelSource | str | Path) -> PreTrainedModel:
+    if isinstance(model, PreTrainedModel):
+        return model
+    return _load(Path(model)) if isinstance(model, str | Path) else model.model()
 
 
 def _load(folder: Path) -> PreTrainedModel:
