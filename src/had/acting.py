@@ -18,7 +18,7 @@ from had.engines.base import Engine, SamplingParams
 from had.harness.compose import Harness
 from had.harness.conditions import Condition, get_condition
 from had.models.model_files import ModelFiles
-from had.prompts.render import Renderer
+from had.prompts.render import Renderer, check_thinking_off, end_of_turn_id
 from had.records import Task
 from had.rollout.actor import EngineActor
 from had.rollout.player import Player
@@ -106,15 +106,49 @@ class ActingHalf:
         return get_condition(self.config.harness.condition)
 
     def renderer(self, files: ModelFiles) -> Renderer:
-        """The chat format of a model."""
+        """The chat format of a model.
+
+        Raises:
+            ValueError: the tokenizer has no chat template, one that does not end replies by a token of its
+                own, or one that lets replies begin by thinking.
+        """
         tokenizer = files.tokenizer()
         room = self.config.env.max_context_tokens - self.config.env.max_reply_tokens
-        return Renderer(tokenizer, build(self.config.prompt), room, frozenset([tokenizer.eos_token_id]))
+        renderer = Renderer(tokenizer, build(self.config.prompt), room, self._end_ids(files, tokenizer))
+        check_thinking_off(tokenizer)
+        return renderer
+
+    @staticmethod
+    def _end_ids(files: ModelFiles, tokenizer: Any) -> frozenset[int]:
+        """Ids that end a reply: the template's end of turn, the end of a text, and the model's own."""
+        if getattr(tokenizer, "chat_template", None) is None:
+            return frozenset()  # the renderer says so
+        known = {end_of_turn_id(tokenizer), tokenizer.eos_token_id} | files.stop_ids()
+        return frozenset(known - {None})
 
     @cached_property
     def student_renderer(self) -> Renderer:
         """The student's chat format."""
         return self.renderer(self.student_files)
+
+    @cached_property
+    def teacher_renderer(self) -> Renderer:
+        """The teacher's chat format."""
+        return self.renderer(self.teacher_files)
+
+    def check_context(self, files: ModelFiles) -> None:
+        """Compare the environment's context limit with what a model can read.
+
+        Raises:
+            ValueError: the model's is shorter.
+        """
+        limit, wanted = files.max_positions(), self.config.env.max_context_tokens
+        if limit is not None and limit < wanted:
+            raise ValueError(
+                f"model {files.path!r}: env {self.config.env.name} wants a context of {wanted} tokens, the "
+                f"model reads {limit}; set env.max_context_tokens={limit} (long histories then lose their "
+                "oldest turns), or take another model"
+            )
 
     @cached_property
     def grammar(self) -> Any:
@@ -133,7 +167,7 @@ class ActingHalf:
         return build(
             self.config.engine[role],
             model=files.model(),
-            eos_ids=[files.tokenizer().eos_token_id],
+            eos_ids=sorted(self._end_ids(files, files.tokenizer())),
             max_context_tokens=self.config.env.max_context_tokens,
         )
 

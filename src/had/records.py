@@ -149,11 +149,12 @@ class ParseFailure(StrEnum):
 
 @dataclass(frozen=True)
 class Response:
-    """One sampled reply, in token ids; nothing is ever re-tokenised from `text`.
+    """One sampled reply, in token ids. Only labels of a teacher with another tokenizer are made from text.
 
     Attributes:
         ids: sampled token ids, the end-of-turn token included when it was sampled.
-        logprobs: log-probability of each id under the policy that sampled it, at temperature 1; same length.
+        logprobs: log-probability of each id under the policy that sampled it, at temperature 1; same length,
+            or empty where the ids are not the ones that were sampled.
         text: the decoded reply, for people and for the parser.
         is_complete: the reply ended by itself (end-of-turn) and not at the token limit.
         action: the command, or None.

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from huggingface_hub import constants
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import cached_file
 
 from had.models.student import load_model, load_tokenizer, package_weights
@@ -61,12 +61,42 @@ class ModelFiles:
             cached_file(self.path, "config.json", revision=self.revision, local_files_only=is_cached_only)
         except OSError as error:
             place = "in the hub's cache (the hub cannot be reached)" if is_cached_only else "on the hub"
+            revision = f" --revision {self.revision}" if self.revision else ""
             raise FileNotFoundError(
                 f"model {self.path!r}: expected a folder or a hub model; found no such folder, and no such "
                 f"model {place}. "
-                f"Download it first (`hf download {self.path}`), or give a folder"
+                f"Download it first (`hf download {self.path}{revision}`), or give a folder"
             ) from error
         return self.path
+
+    def stop_ids(self) -> frozenset[int]:
+        """Token ids at which the model's authors let its replies end; empty where they name none."""
+        try:
+            config = GenerationConfig.from_pretrained(self.locate(), revision=self.revision or "main")
+        except OSError:
+            return frozenset()  # no generation_config.json
+        ids = config.eos_token_id
+        return frozenset() if ids is None else frozenset([ids] if isinstance(ids, int) else ids)
+
+    def max_positions(self) -> int | None:
+        """The longest context of the model in tokens, None where its configuration names none."""
+        config = AutoConfig.from_pretrained(self.locate(), revision=self.revision, trust_remote_code=False)
+        return getattr(config.get_text_config(), "max_position_embeddings", None)
+
+    def origin(self) -> dict[str, str | None]:
+        """Where the weights come from, for the provenance of a run.
+
+        Returns:
+            path, revision (as configured) and commit: the one that the hub's cache holds under that revision;
+            None for a folder and for packaged weights.
+        """
+        folder = self.locate()
+        file = None
+        if folder == self.path and not Path(folder).is_dir():
+            file = cached_file(folder, "config.json", revision=self.revision, local_files_only=True)
+        # the cache keeps the files of a commit under snapshots/<commit>/
+        commit = Path(file).parent.name if file else None
+        return {"path": self.path, "revision": self.revision, "commit": commit}
 
     def model(self) -> PreTrainedModel:
         """Load the model."""

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from had.engines.base import EngineFailure
 from had.rollout.actor import Actor, Answer, Request
@@ -47,7 +48,10 @@ class MixtureActor:
         student, teacher: who act; their answers carry their names.
         schedule: optimizer updates done -> probability that the teacher acts.
         probability: the one in force.
+        needs_shared_tokenizer: the teacher reads the student's prompt ids, and its reply ids are kept.
     """
+
+    needs_shared_tokenizer: ClassVar[bool] = True
 
     student: Actor
     teacher: Actor

@@ -39,6 +39,18 @@ def build(config: DictConfig | dict[str, Any], **given: Any) -> Any:
         raise ValueError(f"configuration, {target}: {cause or error}") from error
 
 
+def target_of(config: DictConfig | dict[str, Any]) -> Any:
+    """The class or function that a node's `_target_` names, not called.
+
+    Raises:
+        ValueError: the target does not exist.
+    """
+    try:
+        return hydra.utils.get_object(config["_target_"])
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"configuration, {config['_target_']}: {error}") from error
+
+
 def as_plain(config: DictConfig) -> dict[str, Any]:
     """The resolved configuration as plain containers."""
     plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)

@@ -35,6 +35,7 @@ class TurnWeight:
     alpha: float = 0.5
     asks: str = TEACHER
     needs_negative_view: bool = False
+    needs_shared_tokenizer: bool = False  # judges read text; the scores are another question's
 
     def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1:

@@ -38,6 +38,10 @@ class Question(Protocol):
     def needs_negative_view(self) -> bool:
         """True when records must keep the without-harness prompt."""
 
+    @property
+    def needs_shared_tokenizer(self) -> bool:
+        """True when token ids of the student are put to the teacher, not only text; see `reencoding`."""
+
 
 @dataclass(frozen=True)
 class PositiveAnswer:
@@ -50,6 +54,7 @@ class PositiveAnswer:
     grammar: CommandGrammar
     asks: str = TEACHER
     needs_negative_view: bool = False
+    needs_shared_tokenizer: bool = False  # labels are re-encoded
 
     def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
         return label.positive is not None
@@ -80,6 +85,7 @@ class NegativeAnswer:
 
     view: str = View.WITHOUT_HARNESS.value
     asks: str = TEACHER
+    needs_shared_tokenizer: bool = False  # labels are re-encoded
 
     def __post_init__(self) -> None:
         View(self.view)  # an unknown view is an error here, not in the first round
@@ -112,6 +118,7 @@ class OwnResponseScores:
     top_k: int = 64
     asks: str = TEACHER
     needs_negative_view: bool = False
+    needs_shared_tokenizer: bool = True  # scores stand at the student's tokens and over its vocabulary
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

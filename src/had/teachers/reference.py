@@ -31,6 +31,11 @@ class ActionReference:
     check_validity: bool = True
     needs_negative_view: bool = False
 
+    @property
+    def needs_shared_tokenizer(self) -> bool:
+        """The teacher scores ids of the student; the untrained student scores its own."""
+        return self.asks == TEACHER
+
     def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
         return PREFERRED in label.extra or not self._is_needed(state, label)
 

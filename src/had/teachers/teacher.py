@@ -9,6 +9,7 @@ from had.engines.base import Engine, EngineFailure, Generation, SamplingParams
 from had.prompts.render import Renderer
 from had.prompts.views import Message, View
 from had.records import CompactScores, Episode, Response
+from had.teachers.reencoding import LabelReader
 from had.teachers.state import VisitedState
 
 # Scores leave the engine as Python numbers, 70 bytes each: only so many states wait for being made compact.
@@ -26,12 +27,14 @@ class TeacherUsage:
         tokens_generated: tokens of these answers.
         tokens_scored: tokens whose probabilities were asked for.
         failures: requests without an answer.
+        unreadable: answers that the student's tokens cannot express (tokenizers that differ), no labels.
     """
 
     queries: int = 0
     tokens_generated: int = 0
     tokens_scored: int = 0
     failures: int = 0
+    unreadable: int = 0
 
 
 @dataclass
@@ -40,9 +43,11 @@ class Teacher:
 
     Attributes:
         engine: the teacher model.
-        renderer: its chat format; responses are read with its tokenizer.
+        renderer: its chat format.
         sampling: temperature 1.0 in the paper.
         name: recorded as the actor of the turns that it plays.
+        reader: makes labels, in the student's token ids, of what it sampled; by default its renderer, which
+            keeps the ids and is right for a student with the same tokenizer and end of turn.
     """
 
     engine: Engine
@@ -50,11 +55,14 @@ class Teacher:
     sampling: SamplingParams
     name: str = "teacher"
     usage: TeacherUsage = field(default_factory=TeacherUsage)
+    reader: LabelReader | None = None
 
     def answer(
         self, states: Sequence[VisitedState], view: View, salt: int, temperature: float | None = None
     ) -> list[Response | None]:
-        """One sampled answer per state from a view; None where the engine failed.
+        """One sampled answer per state from a view, in the student's token ids.
+
+        None where the engine failed or the student's tokens cannot express the answer.
 
         Args:
             states: what to answer.
@@ -65,10 +73,13 @@ class Teacher:
         prompts = [state.prompt(self.renderer, view) for state in states]
         sampling = self.sampling if temperature is None else replace(self.sampling, temperature=temperature)
         seeds = [state.seed ^ (0x9E3779B9 * (salt + 1) & 0xFFFFFFFF) for state in states]
-        return [
-            None if it is None else self.renderer.response(it.ids, it.logprobs, it.is_complete)
-            for it in self._generate(prompts, sampling, seeds)
-        ]
+        return [None if it is None else self._label(it) for it in self._generate(prompts, sampling, seeds)]
+
+    def _label(self, sampled: Generation) -> Response | None:
+        reader = self.reader or self.renderer
+        label = reader.response(sampled.ids, sampled.logprobs, sampled.is_complete)
+        self.usage.unreadable += label is None
+        return label
 
     def reply(
         self, chats: Sequence[Sequence[Message] | None], sampling: SamplingParams, seeds: Sequence[int]
