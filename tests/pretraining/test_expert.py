@@ -10,8 +10,9 @@ import pytest
 from had.envs.alfworld.simulator import NativeEnv
 from had.envs.household.source import HouseholdTasks
 from had.pretraining.disguise import disguise_text, draw_names
-from had.pretraining.expert import Expert, Habits
+from had.pretraining.expert import Expert
 from had.pretraining.goal import Goal, parse_goal
+from had.pretraining.player import Habits
 from had.records import Task
 
 

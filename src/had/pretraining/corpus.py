@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from had.envs.alfworld.simulator import NativeEnv
 from had.harness.compose import Harness
 from had.harness.tracker import Tracker
-from had.pretraining.disguise import disguise_text, disguise_turn, draw_names
-from had.pretraining.expert import Expert, Habits
+from had.pretraining.player import Habits
+from had.pretraining.world import World
 from had.prompts.render import Renderer
 from had.prompts.views import PastTurn, Shown, ShownTurn, View
 from had.records import Effect, EnvState, EnvStep, Episode, Task
-
-_PLACE = re.compile(r"^ [a-z]+ \d+$")  # single tokens of this form are names of places
 
 
 @dataclass(frozen=True)
@@ -62,15 +58,17 @@ class Corpus:
     """Makes samples; the same chunk number always gives the same samples.
 
     Attributes:
+        world: the environment, and who plays it.
         sources: the games.
         habits: of the labelling expert.
         harness, renderer: how states are shown.
         noise: of the playing expert.
         without_share: share of the states rendered without harness text.
-        disguise_share: share of the episodes in which places are renamed at random.
+        disguise_share: share of the episodes in which names are exchanged at random.
         seed: of everything.
     """
 
+    world: World
     sources: Sequence[Source]
     habits: Habits
     harness: Harness
@@ -91,7 +89,7 @@ class Corpus:
 
     def relabel(self, episode: Episode, rng: random.Random) -> list[Sample]:
         """The expert's replies at the states of somebody else's episode (DAgger)."""
-        expert = Expert(self.habits, rng)
+        expert = self.world.make_player(self.habits, rng)
         samples: list[Sample] = []
         previous: str | None = None
         names = self._names(episode.task.goal, episode.turns[0].facts.places if episode.turns else (), rng)
@@ -106,7 +104,8 @@ class Corpus:
         return samples
 
     def _play(self, task: Task, max_turns: int, rng: random.Random) -> list[Sample]:
-        env, tracker, expert = NativeEnv(), Tracker(max_turns), Expert(self.habits, rng)
+        env, tracker = self.world.make_env(), Tracker(max_turns)
+        expert = self.world.make_player(self.habits, rng)
         step = env.reset(task)
         facts = tracker.start(step)
         expert.start(task.goal, step)
@@ -148,11 +147,10 @@ class Corpus:
             return rng.choice(refused)
         return rng.choice(list(commands))
 
-    def _names(self, goal: str, places: Sequence[str], rng: random.Random) -> dict[str, str]:
+    def _names(self, goal: str, places: Sequence[str], rng: random.Random) -> Mapping[str, str]:
         if rng.random() >= self.disguise_share:
             return {}
-        added = self.renderer.tokenizer.get_added_vocab()
-        return draw_names(goal, places, sorted(name.strip() for name in added if _PLACE.match(name)), rng)
+        return self.world.disguise.draw(goal, places, list(self.renderer.tokenizer.get_added_vocab()), rng)
 
     def _sample(
         self,
@@ -165,8 +163,9 @@ class Corpus:
     ) -> Sample:
         view = View.WITHOUT_HARNESS if rng.random() < self.without_share else View.WITH_HARNESS
         if names:
-            past = [disguise_turn(turn, names, turn.reply) for turn in past]
-            now, reply = disguise_turn(now, names), disguise_text(reply, names)
+            disguise = self.world.disguise
+            past = [disguise.turn(turn, names, turn.reply) for turn in past]
+            now, reply = disguise.turn(now, names), disguise.text(reply, names)
         prompt = self.renderer.prompt(goal, past, now, view)
         tokenizer = self.renderer.tokenizer
         reply_ids = tokenizer.encode(reply, add_special_tokens=False)

@@ -11,6 +11,22 @@ from had.pretraining.goal import parse_goal
 from had.prompts.views import Shown, ShownTurn
 
 _NAME = re.compile(r"\b[a-z]+ \d+\b")
+_PLACE = re.compile(r"^ [a-z]+ \d+$")  # single tokens of this form are names of places
+
+
+class PlaceDisguise:
+    """The `Disguise` of household games: places take the names of others."""
+
+    def draw(
+        self, goal: str, places: Sequence[str], known: Sequence[str], rng: random.Random
+    ) -> dict[str, str]:
+        return draw_names(goal, places, sorted(name.strip() for name in known if _PLACE.match(name)), rng)
+
+    def text(self, text: str, names: Mapping[str, str]) -> str:
+        return disguise_text(text, names)
+
+    def turn(self, turn: ShownTurn, names: Mapping[str, str], reply: str = "") -> Shown:
+        return disguise_turn(turn, names, reply)
 
 
 def draw_names(goal: str, places: Sequence[str], known: Sequence[str], rng: random.Random) -> dict[str, str]:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from had.pretraining.goal import Goal, parse_goal
+from had.pretraining.player import Decision, Habits
 from had.records import Effect, EnvStep
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
@@ -28,37 +29,13 @@ def number_of(name: str) -> int:
     return int(name.rpartition(" ")[2])
 
 
-@dataclass(frozen=True)
-class Decision:
-    """A thought and a command."""
-
-    thought: str
-    command: str
-
-    @property
-    def reply(self) -> str:
-        """The two-line reply."""
-        return f"Thought: {self.thought}\nAction: {self.command}"
-
-
-@dataclass(frozen=True)
-class Habits:
-    """How well the player plays; the defaults play well.
-
-    Attributes:
-        forgetfulness: probability of searching a place drawn at random from all places instead of the first
-            unsearched one in the order in which the room lists them.
-        carelessness: probability of leaving a closed receptacle unopened while searching, and of skipping the
-            treatment of an object that has to be cleaned, heated or cooled (decided anew at every turn).
-    """
-
-    forgetfulness: float = 0.0
-    carelessness: float = 0.0
-
-
 @dataclass
 class Expert:
-    """One episode's player: `start`, then alternately `decide` and `observe`; it may also watch others play.
+    """An `ImitatedPlayer` of household games.
+
+    A forgetful one searches a place drawn at random from all places instead of the first unsearched one in
+    the order in which the room lists them; a careless one leaves a closed receptacle unopened while
+    searching, and skips the treatment of an object that has to be cleaned, heated or cooled.
 
     Attributes:
         habits: how well it plays.

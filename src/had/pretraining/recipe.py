@@ -13,9 +13,6 @@ from transformers import PreTrainedModel
 
 from had.engines.base import SamplingParams
 from had.engines.hf import HFEngine
-from had.envs.alfworld.game import read_game
-from had.envs.alfworld.grammar import HouseholdGrammar
-from had.envs.alfworld.simulator import NativeEnv
 from had.envs.base import TaskSource
 from had.envs.pool import SerialPool
 from had.harness.compose import Harness
@@ -23,9 +20,10 @@ from had.models.induction import add_induction_head
 from had.models.student import load_tokenizer, save_hf
 from had.models.tiny import make_qwen3
 from had.pretraining.corpus import Corpus, Noise, Sample, Source
-from had.pretraining.expert import Habits
+from had.pretraining.player import Habits
 from had.pretraining.tokenizer import build_tokenizer, phrases
 from had.pretraining.trainer import Imitation, Schedule
+from had.pretraining.world import World
 from had.prompts.render import Renderer
 from had.prompts.views import PromptFormat
 from had.rollout.actor import EngineActor
@@ -33,7 +31,6 @@ from had.rollout.player import Player, derive_seed
 
 MAX_REPLY_TOKENS = 48
 MAX_PROMPT_TOKENS = 2000
-THOUGHT_WORDS = "I need one more. Here is a. I do not need the. from with commands turns"
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -58,6 +55,7 @@ class Recipe:
     """Everything that decides a small model.
 
     Attributes:
+        world: the environment, and who is imitated.
         games: the sources by name.
         harness, prompt: how states are shown.
         architecture: arguments of `make_qwen3` besides the vocabulary.
@@ -65,12 +63,13 @@ class Recipe:
         habits: how well the imitated player plays.
         noise: how far the player strays while it shows states.
         without_share: share of states shown without harness text.
+        disguise_share: share of the episodes in which names are exchanged at random.
         vocab_size: of the tokenizer.
-        num_name_games: training games whose object names become tokens.
         own_play_episodes: episodes of the model's own play in a chunk, once they begin.
         seed: of everything.
     """
 
+    world: World
     games: Mapping[str, Games]
     harness: Harness
     prompt: PromptFormat
@@ -79,8 +78,8 @@ class Recipe:
     habits: Habits = field(default_factory=Habits)
     noise: Noise = field(default_factory=Noise)
     without_share: float = 0.15
+    disguise_share: float = 0.0
     vocab_size: int = 1024
-    num_name_games: int = 600
     own_play_episodes: int = 32
     seed: int = 0
 
@@ -88,21 +87,9 @@ class Recipe:
         """Make the tokenizer in `folder` unless it is there."""
         if not (folder / "tokenizer.json").exists():
             tasks = [task for games in self.games.values() for task in _spread(games.source.tasks("train"))]
-            known = [read_game(task.source) for task in tasks[:: max(1, len(tasks) // self.num_name_games)]]
-            places = sorted(
-                {
-                    game.names[key]
-                    for game in known
-                    for key, kind in game.types.items()
-                    if kind == "receptacle"
-                }
-            )
-            kinds = {name.rpartition(" ")[0] for game in known for name in game.names.values()}
-            texts = [task.goal for task in tasks] + [THOUGHT_WORDS]
-            words = [f" {kind} 1." for kind in sorted(kinds)]
-            tokenizer = build_tokenizer(
-                texts + words * 20, places, phrases(self.prompt, self.harness), self.vocab_size
-            )
+            words = self.world.lexicon.words(tasks)
+            fixed = phrases(self.prompt, self.harness, words.phrases)
+            tokenizer = build_tokenizer(words.texts, words.names, fixed, self.vocab_size)
             tokenizer.save_pretrained(folder)
         return folder
 
@@ -115,7 +102,15 @@ class Recipe:
             for games in self.games.values()
         ]
         return Corpus(
-            sources, self.habits, self.harness, renderer, self.noise, self.without_share, self.seed
+            self.world,
+            sources,
+            self.habits,
+            self.harness,
+            renderer,
+            self.noise,
+            self.without_share,
+            self.disguise_share,
+            self.seed,
         )
 
     def train(self, folder: Path, report: Callable[[dict[str, float]], None] = lambda row: None) -> Path:
@@ -151,8 +146,9 @@ class OwnPlay:
         engine = HFEngine(model, [renderer.tokenizer.eos_token_id], prefix_cache_tokens=0)
         actor = EngineActor(engine, renderer, SamplingParams(1.0, MAX_REPLY_TOKENS))
         source = rng.choices(self.corpus.sources, [source.weight for source in self.corpus.sources])[0]
-        pool = SerialPool(NativeEnv, self.num_episodes)
-        player = Player(pool, HouseholdGrammar(), self.corpus.harness, renderer, source.max_turns)
+        world = self.corpus.world
+        pool = SerialPool(world.make_env, self.num_episodes)
+        player = Player(pool, world.grammar, self.corpus.harness, renderer, source.max_turns)
         tasks = rng.sample(list(source.tasks), self.num_episodes)
         episodes = player.play(tasks, actor, seed=derive_seed(self.corpus.seed, chunk), prefix=f"own{chunk}")
         model.train()

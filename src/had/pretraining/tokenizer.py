@@ -1,4 +1,4 @@
-"""A small tokenizer for household games: names and fixed phrases are single tokens, bytes cover all else."""
+"""A small tokenizer for text games: names and fixed phrases are single tokens, bytes cover all else."""
 
 from __future__ import annotations
 
@@ -17,56 +17,6 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-GAME_PHRASES = (
-    "Nothing happens.",
-    "You are in the middle of a room. Looking quickly around you, you see",
-    "You arrive at",
-    "You open the",
-    "You close the",
-    "You pick up the",
-    "You move the",
-    "You clean the",
-    "You heat the",
-    "You cool the",
-    "You turn on the",
-    " from the",
-    " to the",
-    " using the",
-    " is open. In it, you see",
-    " is closed.",
-    ". On the",
-    ", you see",
-    " nothing",
-    ", and a",
-    ", and an",
-    ", a",
-    ", an",
-    "You are carrying:",
-    "You are not carrying anything.",
-    "Thought:",
-    "\nAction:",
-    "\n-",
-    " go to",
-    " close",
-    " help",
-    " inventory",
-    " look",
-    " take",
-    " move",
-    " open",
-    " clean",
-    " heat",
-    " cool",
-    " use",
-    " examine",
-    " from",
-    " with",
-    " commands",
-    " command",
-    " turns",
-    " times",
-    " once",
-)
 _WORDS = r" ?[A-Za-z]+| ?[0-9]|\s+|[^\sA-Za-z0-9]"
 
 
@@ -76,8 +26,8 @@ def template_phrases(templates: Iterable[str]) -> list[str]:
     return [piece for piece in pieces if len(piece) > 1]
 
 
-def phrases(prompt: PromptFormat, harness: Harness) -> list[str]:
-    """Every fixed phrase of the prompts, the harness and the games."""
+def phrases(prompt: PromptFormat, harness: Harness, game_phrases: Sequence[str] = ()) -> list[str]:
+    """Every fixed phrase of the prompts, the harness and the games (`game_phrases`)."""
     wordings = [
         wording
         for part in harness.parts.values()
@@ -87,7 +37,7 @@ def phrases(prompt: PromptFormat, harness: Harness) -> list[str]:
     ]
     fixed = [prompt.system, "\n\n" + prompt.task_line, "\n" + prompt.task_line, "\n" + prompt.commands_header]
     templates = [*fixed, *wordings, NO_COMMAND_OBSERVATION, BLOCKED_OBSERVATION]
-    return list(dict.fromkeys([*template_phrases(templates), *GAME_PHRASES]))
+    return list(dict.fromkeys([*template_phrases(templates), *game_phrases]))
 
 
 def build_tokenizer(
