@@ -10,6 +10,7 @@ from test_parse import odd_replies
 from transformers import PreTrainedTokenizerFast
 
 from had.envs.household.source import HouseholdTasks
+from had.pretraining.household_words import GAME_PHRASES
 from had.pretraining.tokenizer import build_tokenizer, phrases
 from had.prompts.parse import ParsedAction, parse_action
 from had.prompts.response import read_response
@@ -25,7 +26,7 @@ WRAPPING = " \t*_`\"'"
 @pytest.fixture(scope="module")
 def tokenizer() -> PreTrainedTokenizerFast:
     goals = [task.goal for task in HouseholdTasks("small", num_train=40).tasks("train")]
-    fixed = phrases(PromptFormat(), quick_harness())
+    fixed = phrases(PromptFormat(), quick_harness(), GAME_PHRASES)
     return build_tokenizer(goals, NAMES, fixed, vocab_size=700)
 
 
