@@ -19,8 +19,11 @@ from had.runtime.files import write_json, write_text
 from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
 from had.runtime.provenance import provenance
-from had.runtime.ranks import is_first, take_own_gpu
+from had.runtime.ranks import is_first, launch_name, take_own_gpu
 from had.runtime.sweep import run_alone
+
+if name := launch_name():
+    os.environ.setdefault("HAD_LAUNCH", name)  # the run folder is named so in place of the time
 
 
 @hydra.main(version_base="1.3", config_path="../configs", config_name="train")

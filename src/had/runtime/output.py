@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 import lightning
 from rich.console import Console
 
+from had.runtime.ranks import is_first
+
 EXIT_CANNOT_RUN = 2
 
 
@@ -28,7 +30,8 @@ def failures(checks: Sequence[Callable[[], object]]) -> list[str]:
 def stop_with(headline: str, problems: Sequence[str], advice: str) -> NoReturn:
     """Say what is missing and end with exit code 2, before anything heavy was loaded."""
     lines = [headline, *(f"  - {problem}" for problem in problems), advice]
-    print("\n".join(lines), file=sys.stderr)
+    if is_first():
+        print("\n".join(lines), file=sys.stderr)
     raise SystemExit(EXIT_CANNOT_RUN)
 
 

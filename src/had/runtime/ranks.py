@@ -53,6 +53,19 @@ def _from_environment(names: Sequence[str]) -> int:
     return 0
 
 
+def launch_name() -> str | None:
+    """A name that all processes of one launch share, None when nothing but Lightning launches them.
+
+    Processes that torchrun or SLURM starts each read their own clock: a run folder with the time in its name
+    would be another one on every rank.
+    """
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        return f"torchrun_{os.environ['TORCHELASTIC_RUN_ID']}"
+    if "SLURM_JOB_ID" in os.environ and os.environ.get("SLURM_JOB_NAME") not in _SHELL_JOBS:
+        return f"slurm_{os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '0')}"
+    return None
+
+
 def take_own_gpu() -> None:
     """Make `cuda` mean this process's GPU, also for what is built before Lightning starts."""
     if torch.cuda.is_available():
