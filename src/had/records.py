@@ -19,7 +19,7 @@ class Task:
         id: unique and stable across machines, e.g. `household/train/0012`.
         split: `train`, `validation`, or the name of an evaluation split.
         type: the task type, e.g. `pick_and_place_simple`.
-        goal: the task text as the agent reads it.
+        goal: the task text as the agent reads it; empty where only the started world knows it.
         source: where the environment finds the task (a file path), or an empty string.
     """
 
@@ -46,11 +46,13 @@ class EnvState:
         location: where the agent is, or None while it is nowhere in particular (the middle of the room).
         held: held objects, in the environment's order.
         places: every place that can be visited, in the order in which the environment lists them.
+        details: tells states apart where the commands do not, since none are listed; compared, never shown.
     """
 
     location: str | None = None
     held: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class EnvStep:
             -100..100).
         is_done: no further command is accepted.
         is_won: the task counts as a success.
+        was_available: False where no commands are listed and the answer says that there was no such command.
+        goal: after a reset, the task text of a task that did not hold it.
     """
 
     observation: str
@@ -77,6 +81,8 @@ class EnvStep:
     score: float = 0.0
     is_done: bool = False
     is_won: bool = False
+    was_available: bool = True
+    goal: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,8 @@ class Turn:
         actor: `student` or `teacher`.
         is_available: the action is among the admissible commands (metric component *available*).
         is_in_grammar: the action is a command of the environment's grammar.
-        is_misused: the action uses an object that is not held (metric component *situation* is violated).
+        is_misused: the action contradicts the reported situation: it uses an object that is not held, or asks
+            for what is so already (metric component *situation* is violated).
         is_idle: the action is one of look, inventory, examine, help (metric component *budget*).
         is_blocked: the condition `hard_block` kept the action from being executed.
         effect: what the action did.
@@ -276,6 +283,7 @@ class Verdict(StrEnum):
     UNPARSABLE = "unparsable"
     NOT_ADMISSIBLE = "not_admissible"
     NOT_HELD = "not_held"
+    ALREADY_SO = "already_so"
     REPEATED_FAILURE = "repeated_failure"
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from had.records import Effect, EnvState, EnvStep, HarnessFacts, VisitSummary
 
-StateKey = tuple[str | None, tuple[str, ...], tuple[str, ...]]
+StateKey = tuple[str | None, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 def state_key(step: EnvStep) -> StateKey:
-    """The key of novelty and of "the same state": (location, held objects, admissible commands)."""
-    return (step.state.location, step.state.held, step.commands)
+    """The key of novelty and of "the same state": (location, held objects, admissible commands, details)."""
+    return (step.state.location, step.state.held, step.commands, step.state.details)
 
 
 @dataclass

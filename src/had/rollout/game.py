@@ -38,6 +38,8 @@ class Game:
     def start(self, step: EnvStep) -> None:
         """Begin with the environment's answer to reset."""
         self._step, self._tracker = step, Tracker(self.max_turns)
+        if step.goal:
+            self.task = replace(self.task, goal=step.goal)
         self._tracker.start(step)
 
     def shown(self) -> Shown:
@@ -82,13 +84,20 @@ class Game:
 
     def _finish_unexecuted(self, told: str) -> None:
         assert self._step is not None
-        self._finish_turn(replace(self._step, observation=told, effect=Effect.NO_EFFECT))
+        answer = replace(self._step, observation=told, effect=Effect.NO_EFFECT, was_available=True)
+        self._finish_turn(answer)
 
     def _finish_turn(self, step: EnvStep) -> None:
         assert self._pending is not None and self._tracker is not None
         is_new = self._tracker.advance(self._pending.response.action, step)
         self.turns.append(
-            replace(self._pending, effect=step.effect, is_new_state=is_new, feedback=step.observation)
+            replace(
+                self._pending,
+                is_available=self._pending.is_available and step.was_available,
+                effect=step.effect,
+                is_new_state=is_new,
+                feedback=step.observation,
+            )
         )
         self._pending, self._step = None, step
 
