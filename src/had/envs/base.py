@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from had.records import EnvStep, Task
+from had.records import EnvStep, HarnessFacts, Task
 
 
 class EnvFailure(RuntimeError):
@@ -56,6 +56,14 @@ class CommandGrammar(Protocol):
 
     def is_idle(self, command: str) -> bool:
         """True for commands that only inform (look, inventory, examine, help)."""
+
+
+@runtime_checkable
+class SituationGrammar(CommandGrammar, Protocol):
+    """A grammar that also knows which commands the reported situation makes pointless, whatever the task."""
+
+    def is_already_so(self, command: str, facts: HarnessFacts) -> bool:
+        """True when the command would only bring about what the record says is so already."""
 
 
 class EnvPool(Protocol):

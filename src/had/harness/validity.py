@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from had.envs.base import CommandGrammar
+from had.envs.base import CommandGrammar, SituationGrammar
 from had.records import HarnessFacts, Verdict
 
 EXPLANATIONS = {
     Verdict.UNPARSABLE: "no command was found in the reply",
     Verdict.NOT_ADMISSIBLE: "it is not among the admissible commands",
     Verdict.NOT_HELD: "it uses an object that you do not hold",
+    Verdict.ALREADY_SO: "what it would bring about is so already",
     Verdict.REPEATED_FAILURE: "it already had no effect in this state",
 }
 
@@ -26,8 +27,10 @@ def check_command(
     """
     if command is None:
         return Verdict.UNPARSABLE
-    if is_misused(command, facts, grammar):
+    if _is_not_held(command, facts, grammar):
         return Verdict.NOT_HELD
+    if _is_already_so(command, facts, grammar):
+        return Verdict.ALREADY_SO
     if command in dict(facts.failures):
         return Verdict.REPEATED_FAILURE
     return Verdict.VALID if is_admissible(command, commands, grammar) else Verdict.NOT_ADMISSIBLE
@@ -39,6 +42,18 @@ def is_admissible(command: str, commands: Sequence[str], grammar: CommandGrammar
 
 
 def is_misused(command: str, facts: HarnessFacts, grammar: CommandGrammar) -> bool:
-    """True when the command uses an object that is not held."""
+    """True when the command contradicts the reported situation.
+
+    It uses an object that is not held or, where the grammar has such rules (`SituationGrammar`), asks for
+    what is so already.
+    """
+    return _is_not_held(command, facts, grammar) or _is_already_so(command, facts, grammar)
+
+
+def _is_not_held(command: str, facts: HarnessFacts, grammar: CommandGrammar) -> bool:
     needed = grammar.required_object(command)
     return needed is not None and needed not in facts.held
+
+
+def _is_already_so(command: str, facts: HarnessFacts, grammar: CommandGrammar) -> bool:
+    return isinstance(grammar, SituationGrammar) and grammar.is_already_so(command, facts)

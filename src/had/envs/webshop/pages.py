@@ -17,7 +17,7 @@ PREVIOUS = "< Prev"
 BUY = "Buy Now"
 DETAILS = ("Description", "Features", "Reviews")
 
-_SHOWN_QUERY_CHARACTERS = 100  # in the name of a page; a query may be thousands long
+SHOWN_QUERY_CHARACTERS = 100  # in the name of a page; a query may be thousands long
 
 
 class PageKind(StrEnum):
@@ -57,8 +57,8 @@ class Page:
                 return "the search page"
             case PageKind.RESULTS:
                 query = self.query
-                if len(query) > _SHOWN_QUERY_CHARACTERS:
-                    query = f"{query[: _SHOWN_QUERY_CHARACTERS - 1]}…"
+                if len(query) > SHOWN_QUERY_CHARACTERS:
+                    query = f"{query[: SHOWN_QUERY_CHARACTERS - 1]}…"
                 return f'results page {self.number} for "{query}"'
             case PageKind.PRODUCT:
                 return product
