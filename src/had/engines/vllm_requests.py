@@ -1,0 +1,79 @@
+"""What vLLM is asked, in the words that its Python and its HTTP interface share, and how scores are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from had.engines.base import SamplingParams, refusal
+from had.records import TopKScores
+
+# One token more than the longest prompt with its reply: vLLM scores a text only together with a new token.
+NUM_SPARE_TOKENS = 1
+
+
+def sampling_options(params: SamplingParams, seed: int, eos_ids: Sequence[int]) -> dict[str, Any]:
+    """Sample from the plain distribution; end at our ids and at no others.
+
+    Everything that a model's own generation settings could change is stated: a served Qwen3 would otherwise
+    cut its distribution to the 20 most probable tokens.
+    """
+    return {
+        "temperature": params.temperature,
+        "max_tokens": params.max_new_tokens,
+        "seed": seed,
+        "top_p": 1.0,
+        "top_k": 0,
+        "min_p": 0.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "repetition_penalty": 1.0,
+        "ignore_eos": True,
+        "stop_token_ids": list(eos_ids),
+        "logprobs": 0,  # that of the sampled token
+    }
+
+
+def scoring_options(top_k: int) -> dict[str, Any]:
+    """Log-probabilities of every token of a text and of the `top_k` most probable ones beside it."""
+    return {"temperature": 0.0, "max_tokens": NUM_SPARE_TOKENS, "prompt_logprobs": top_k}
+
+
+def check_scorable(
+    prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], max_context_tokens: int
+) -> None:
+    """Refuse what cannot be scored.
+
+    Raises:
+        ValueError: the numbers of prompts and responses differ, a prompt is empty, or a pair is too long.
+    """
+    if len(prompts) != len(responses):
+        raise ValueError(f"responses: expected one per prompt ({len(prompts)}), got {len(responses)}")
+    for index, (prompt, response) in enumerate(zip(prompts, responses, strict=True)):
+        failure = refusal(len(prompt), len(response), max_context_tokens)
+        if failure is not None:
+            raise ValueError(f"request {index}: {failure}")
+
+
+def check_top_k(top_k: int, max_logprobs: int) -> None:
+    """Refuse more entries than the engine was started for."""
+    if not 1 <= top_k <= max_logprobs:
+        raise ValueError(
+            f"top_k: expected 1 to {max_logprobs} (max_logprobs of the engine), got {top_k}; start the "
+            f"engine with max_logprobs={top_k}"
+        )
+
+
+def top_scores(rows: Sequence[Sequence[tuple[int, float]]], top_k: int) -> TopKScores:
+    """The most probable tokens of each row.
+
+    Args:
+        rows: of each position first (id, log-probability) of the token that stands there, then the most
+            probable ones, most probable first, at least `top_k` of them.
+        top_k: entries that are kept.
+    """
+    best = [row[1 : top_k + 1] for row in rows]
+    return TopKScores(
+        tuple(tuple(token for token, _ in row) for row in best),
+        tuple(tuple(logprob for _, logprob in row) for row in best),
+    )
