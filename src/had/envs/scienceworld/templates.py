@@ -1,0 +1,78 @@
+"""The action templates of ScienceWorld 1.2.3, and every form in which its parser takes them.
+
+`TEMPLATES` is what the simulator lists (`getPossibleActions`) less "reset task", 26 templates. `FORMS` adds
+the other verbs and prepositions of the simulator's action definitions; each was tried in real play
+(tests/envs/scienceworld/test_grammar.py does it again).
+"""
+
+from __future__ import annotations
+
+TEMPLATES = (
+    "activate OBJ",
+    "close OBJ",
+    "connect OBJ to OBJ",
+    "deactivate OBJ",
+    "disconnect OBJ",
+    "dunk OBJ in OBJ",
+    "eat OBJ",
+    "flush OBJ",
+    "focus on OBJ",
+    "go OBJ",
+    "inventory",
+    "look around",
+    "look at OBJ",
+    "look in OBJ",
+    "mix OBJ",
+    "move OBJ to OBJ",
+    "open OBJ",
+    "pick up OBJ",
+    "pour OBJ in OBJ",
+    "put down OBJ",
+    "read OBJ",
+    "task",
+    "teleport OBJ",
+    "use OBJ on OBJ",
+    "wait",
+    "wait1",
+)
+
+FORMS = (
+    *TEMPLATES,
+    "turn on OBJ",
+    "connect OBJ in OBJ",
+    "connect OBJ into OBJ",
+    "turn off OBJ",
+    "dunk OBJ into OBJ",
+    "consume OBJ",
+    "focus OBJ",
+    "go through OBJ",
+    "go to OBJ",
+    "go into OBJ",
+    "walk through OBJ",
+    "walk to OBJ",
+    "move through OBJ",
+    "move to OBJ",
+    "move into OBJ",
+    "look",
+    "look on OBJ",
+    "examine OBJ",
+    "stir OBJ",
+    "move OBJ in OBJ",
+    "move OBJ into OBJ",
+    "move OBJ on OBJ",
+    "put OBJ to OBJ",
+    "put OBJ in OBJ",
+    "put OBJ into OBJ",
+    "put OBJ on OBJ",
+    "get OBJ",
+    "take OBJ",
+    "pour OBJ into OBJ",
+    "pour OBJ on OBJ",
+    "pour OBJ to OBJ",
+    "drop OBJ",
+    "teleport to OBJ",
+    "use OBJ with OBJ",
+    "reset task",
+    "help",
+    "objects",
+)
