@@ -25,6 +25,7 @@ REFUSED = {  # what of them hands token ids over
     "guided_opd": "MixtureActor, OwnResponseScores",
     "teacher_reference": "ActionReference",
 }
+QUICK = ("had", "sopd")  # the others are run with -m slow
 TURNS = "<|turn|>{{ message['role'] }}: {{ message['content'] }}<|over|>\n"
 OTHER_TEMPLATE = (
     "{% for message in messages %}" + TURNS + "{% endfor %}"
@@ -97,7 +98,13 @@ def check_labels(result, texts: list[str], num_labels: int) -> None:
         assert student.tokenizer.decode(label.action_ids).strip() == (label.action or "")
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - set(REFUSED)))
+@pytest.mark.parametrize(
+    "method",
+    [
+        method if method in QUICK else pytest.param(method, marks=pytest.mark.slow)
+        for method in sorted(set(METHODS) - set(REFUSED))
+    ],
+)
 def test_methods_that_need_text_only_train(world: World, other: Path, tmp_path: Path, method: str):
     assembly = roomy(run_with(world, other, tmp_path, f"method={method}"))
     texts = heard(assembly)
@@ -111,6 +118,7 @@ def test_methods_that_need_text_only_train(world: World, other: Path, tmp_path: 
     assert (usage.failures, usage.unreadable) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_teacher_with_a_real_vocabulary_trains_a_small_student(world: World, tmp_path: Path):
     teacher = teacher_of(qwen3(), tmp_path / "teacher")
     assembly = run_with(world, teacher, tmp_path / "run", "method=had")

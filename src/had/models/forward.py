@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
+
+FULL, SLIDING = "full_attention", "sliding_attention"  # kinds of layers, as configurations name them
 
 
 def scored_logits(
@@ -21,7 +23,7 @@ def scored_logits(
     """Next-token logits at the given positions; the output layer never sees the other positions.
 
     Args:
-        model: a causal language model with full attention in every layer and `attn_implementation='sdpa'`.
+        model: a causal language model of attention layers, full or sliding, and `attn_implementation='sdpa'`.
         tokens_BT: [B, T] token ids.
         positions_BT: [B, T] position ids.
         mask_B1TT: [B, 1, T, T] bool, True where the query (dim 2) may see the key (dim 3).
@@ -32,9 +34,24 @@ def scored_logits(
         [N, V] float32 logits, with gradient.
     """
     backbone = getattr(model, model.base_model_prefix)
+    masks = _masks_of_layers(model.config.get_text_config(), positions_BT, mask_B1TT)
     hidden_BTD = backbone(
-        input_ids=tokens_BT, position_ids=positions_BT, attention_mask=mask_B1TT, use_cache=False
+        input_ids=tokens_BT, position_ids=positions_BT, attention_mask=masks, use_cache=False
     ).last_hidden_state
     logits_NV = model.get_output_embeddings()(hidden_BTD[rows_N, sources_N]).float()
     softcap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     return logits_NV if softcap is None else torch.tanh(logits_NV / softcap) * softcap
+
+
+def _masks_of_layers(
+    config: PreTrainedConfig, positions_BT: Tensor, mask_B1TT: Tensor
+) -> Tensor | dict[str, Tensor]:
+    """The mask, or one for each kind of layer where some see only the last `sliding_window` tokens (Gemma).
+
+    The library would give a mask of four dimensions to all layers alike. Positions are depths in the tree, so
+    their difference is the distance in the sequence.
+    """
+    if SLIDING not in (getattr(config, "layer_types", None) or ()):
+        return mask_B1TT
+    distances_B1TT = (positions_BT[:, :, None] - positions_BT[:, None, :])[:, None]
+    return {FULL: mask_B1TT, SLIDING: mask_B1TT & (distances_B1TT < config.sliding_window)}
