@@ -3,48 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from hydra.utils import instantiate
-from omegaconf import open_dict
+from small_recipes import small_recipe
 
 from had.envs.alfworld.grammar import HouseholdGrammar
 from had.envs.alfworld.simulator import NativeEnv
 from had.envs.pool import SerialPool
 from had.harness.compose import Harness
 from had.pretraining.corpus import Corpus, Sample
-from had.pretraining.recipe import Recipe
 from had.prompts.views import PromptFormat
 from had.rollout.player import Player
 from scripted_actors import RandomActor, char_renderer
 
-ROOT = Path(__file__).resolve().parents[2]
-os.environ.setdefault("HAD_ROOT", str(ROOT))
-
 # of the texts of all prompts and replies; where their tokens are cut is the tokenizer's affair
 CHUNKS = {"teacher": "9d6762bd7fdf1597", "student": "3ca5914c2836de51"}
 RELABELLED = {"teacher": "e90811528c0f96f1", "student": "44482f0d82752a6c"}
-
-
-def household_recipe(name: str, folder: Path) -> Recipe:
-    """A recipe of the configuration on its first generated games only: no ALFWorld data."""
-    GlobalHydra.instance().clear()
-    overrides = [
-        f"recipe={name}", f"folder={folder}", "~recipe.games.alfworld", "~recipe.games.full",
-        "recipe.games.small.source.num_train=100",
-        f"+recipe.games.small.source.cache_dir={folder / 'games'}",
-    ]  # fmt: skip
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        config = compose("pretrain", overrides)
-    with open_dict(config):
-        del config.recipe.harness["condition"]
-    return instantiate(config.recipe, _convert_="all")
 
 
 def digest(samples: Sequence[Sample], corpus: Corpus) -> str:
@@ -66,7 +43,7 @@ def random_play(corpus: Corpus, harness: Harness) -> list[Sample]:
 
 @pytest.mark.parametrize("name", CHUNKS)
 def test_a_chunk_and_relabelled_play_are_what_they_were(name: str, tmp_path: Path) -> None:
-    recipe = household_recipe(name, tmp_path)
+    recipe = small_recipe(name, tmp_path)
     corpus = recipe.corpus(recipe.tokenizer_folder(tmp_path / "tokenizer"))
     samples = corpus.chunk(0, 6) + corpus.chunk(7, 3)
     assert len(samples) > 60

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _OPENING = re.compile(r"^\s*(?:find me|i am looking for|i'm looking for|i need|i want|buy me)\s+", re.I)
 _LIMIT = re.compile(r",? and price lower than (?P<dollars>[\d.]+) dollars\.?\s*$")
-_OPTIONS = re.compile(r" with (?P<pairs>[^:,]+: .+)$")
+_OPTIONS = re.compile(r"^(?P<thing>.*) with (?P<pairs>[^:,]+: .+)$")  # the last "with" before a colon
 _PAIR = re.compile(r"^[^:,]+: (?P<value>.+)$")
 
 
@@ -46,4 +46,4 @@ def _split_options(text: str) -> tuple[str, tuple[str, ...]]:
             values.append(pair["value"].strip().lower())
         elif values:  # the value itself holds a comma and an "and"
             values[-1] = f"{values[-1]}, and {piece}".lower()
-    return text[: found.start()], tuple(values)
+    return found["thing"], tuple(values)
