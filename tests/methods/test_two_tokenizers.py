@@ -25,7 +25,6 @@ REFUSED = {  # what of them hands token ids over
     "guided_opd": "MixtureActor, OwnResponseScores",
     "teacher_reference": "ActionReference",
 }
-QUICK = ("had", "sopd")  # the others are run with -m slow
 TURNS = "<|turn|>{{ message['role'] }}: {{ message['content'] }}<|over|>\n"
 OTHER_TEMPLATE = (
     "{% for message in messages %}" + TURNS + "{% endfor %}"
@@ -98,13 +97,7 @@ def check_labels(result, texts: list[str], num_labels: int) -> None:
         assert student.tokenizer.decode(label.action_ids).strip() == (label.action or "")
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        method if method in QUICK else pytest.param(method, marks=pytest.mark.slow)
-        for method in sorted(set(METHODS) - set(REFUSED))
-    ],
-)
+@pytest.mark.parametrize("method", sorted(set(METHODS) - set(REFUSED)))
 def test_methods_that_need_text_only_train(world: World, other: Path, tmp_path: Path, method: str):
     assembly = roomy(run_with(world, other, tmp_path, f"method={method}"))
     texts = heard(assembly)
