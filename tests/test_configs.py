@@ -23,7 +23,7 @@ os.environ.setdefault("HAD_ROOT", str(ROOT))
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 METHODS = ("had", "opd", "sage_opd", "guided_opd", "sopd", "opd_2x", "sopd_2x")
 ENVS = ("household", "alfworld_small", "alfworld", "webshop")
-OWN_PRIMARIES = ("recipe", "calibration", "play")  # groups of other primary configurations than train.yaml
+OWN_PRIMARIES = ("recipe", "calibration", "play", "server")  # groups of other primary configurations
 ANYWHERE = "_"  # a file whose name begins so is a part of others
 HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_")
 ROOT_PACKAGES = ("experiment", "sweep", "debug")
@@ -168,3 +168,11 @@ def test_a_wrong_key_is_noticed():
     assert "gamma" in problems(config)[0]
     missing = composed("+method.losses_extra={_target_: had.losses.no_such.Loss}")
     assert "no_such" in problems(missing)[0]
+
+
+@pytest.mark.parametrize("server", sorted(path.stem for path in (CONFIGS / "server").glob("*.yaml")))
+@pytest.mark.parametrize("role", ["student", "teacher"])
+def test_every_server_serves_either_model(server, role):
+    config = composed(f"server={server}", f"role={role}", primary="serve")
+    assert problems(config) == []
+    assert config.files == config[role].files

@@ -13,17 +13,25 @@ from omegaconf import DictConfig, OmegaConf
 
 from had.callbacks.evaluation import EVAL_COLUMNS, Evaluator, result_rows
 from had.callbacks.transcripts import Transcripts
+from had.callbacks.weight_sync import Probe
 from had.data.collector import PhaseHook
 from had.engines.base import Engine, SamplingParams
 from had.harness.compose import Harness
 from had.harness.conditions import Condition, get_condition
 from had.models.model_files import ModelFiles
 from had.prompts.render import Renderer, check_thinking_off, end_of_turn_id
+from had.prompts.views import SYSTEM
 from had.records import Task
 from had.rollout.actor import EngineActor
 from had.rollout.player import Player
 from had.runtime.files import CsvAppender, write_json
 from had.runtime.instantiate import build
+
+PROBE_STATE = "Your task is to: put a clean mug on the desk.\n\nYou are in the middle of a room."
+PROBE_REPLY = (
+    "Thought: The mug may be in the cabinet or on the counter; I look there first, clean it in the sink, and "
+    "carry it to the desk. If I see no mug, I go on to the shelf and the drawer.\nAction: go to cabinet 1"
+)
 
 
 @dataclass
@@ -56,7 +64,8 @@ class ActingHalf:
         Raises:
             RuntimeError: torch finds no GPU.
         """
-        wanted = {engine.device for engine in self.config.engine.values()} | {*more}
+        # engines on servers have no device here
+        wanted = {engine.get("device") for engine in self.config.engine.values()} | {*more}
         if wanted & {"gpu", "cuda"} and not torch.cuda.is_available():
             raise RuntimeError(
                 "device: this experiment wants a CUDA GPU, torch finds none; "
@@ -166,7 +175,7 @@ class ActingHalf:
         """The engine of a role (`student` or `teacher`) with the weights of `files`."""
         return build(
             self.config.engine[role],
-            model=files.model(),
+            model=files,
             eos_ids=sorted(self._end_ids(files, files.tokenizer())),
             max_context_tokens=self.config.env.max_context_tokens,
         )
@@ -175,6 +184,14 @@ class ActingHalf:
     def student_engine(self) -> Engine:
         """The engine that plays for the student."""
         return self.engine(self.student_files, "student")
+
+    @cached_property
+    def probe(self) -> Probe:
+        """A text on which the trained student and its engine are compared."""
+        renderer = self.student_renderer
+        messages = [{"role": "user", "content": f"{SYSTEM}\n\n{PROBE_STATE}"}]
+        reply_ids = renderer.tokenizer.encode(PROBE_REPLY, add_special_tokens=False)
+        return Probe(renderer.encode(messages), reply_ids)
 
     @cached_property
     def teacher_engine(self) -> Engine:

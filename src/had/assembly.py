@@ -12,9 +12,9 @@ from omegaconf import DictConfig
 
 from had.acting import ActingHalf
 from had.callbacks.checkpoints import RoundCheckpoint
+from had.callbacks.engine_sleep import SleepWhileTraining
 from had.callbacks.evaluation import EvaluationCallback
 from had.callbacks.run_tables import RunTables
-from had.callbacks.weight_sync import WeightSync
 from had.data.collector import Collector
 from had.data.datamodule import RoundDataModule
 from had.data.record_dump import RecordDump
@@ -241,9 +241,10 @@ class Assembly:
 
     def callbacks(self) -> list[Callback]:
         """In the order in which they must run."""
-        checkpoints = RoundCheckpoint(self.folder / "checkpoints")
-        sync = WeightSync(self.acting.student_engine)
-        return [sync, self.tables, self.acting.transcripts, self.evaluation, checkpoints]
+        acting, checkpoints = self.acting, RoundCheckpoint(self.folder / "checkpoints")
+        sync = build(self.config.weight_sync, engine=acting.student_engine, probe=acting.probe)
+        sleep = SleepWhileTraining([acting.student_engine, acting.teacher_engine])
+        return [sync, self.tables, acting.transcripts, self.evaluation, checkpoints, sleep]
 
     def trainer(self) -> Trainer:
         """The Lightning trainer; one epoch is one round."""

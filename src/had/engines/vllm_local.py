@@ -12,6 +12,7 @@ from torch import Tensor
 from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, refusal
 from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
+    SPARE_TOKENS_VARIABLE,
     check_scorable,
     check_top_k,
     sampling_options,
@@ -78,7 +79,10 @@ class VLLMEngine:
         except ImportError as error:
             raise ImportError(f"engine: {HOW_TO_INSTALL} ({error})") from error
         path, revision = _named(model)
-        limits: dict[str, Any] = {} if max_context_tokens is None else {"max_model_len": max_context_tokens}
+        limits: dict[str, Any] = {}
+        if max_context_tokens is not None:
+            limits["max_model_len"] = max_context_tokens + NUM_SPARE_TOKENS
+            os.environ.setdefault(*SPARE_TOKENS_VARIABLE)
         if kv_cache_gib is not None:
             limits["kv_cache_memory_bytes"] = int(kv_cache_gib * 2**30)
         self._llm = LLM(
@@ -100,7 +104,13 @@ class VLLMEngine:
             disable_log_stats=True,
             **limits,
         )
-        self._max_context_tokens = self._llm.llm_engine.model_config.max_model_len - NUM_SPARE_TOKENS
+        config = self._llm.llm_engine.model_config
+        self._max_context_tokens = config.max_model_len - NUM_SPARE_TOKENS
+        longest = getattr(config.hf_text_config, "max_position_embeddings", self._max_context_tokens)
+        if self._max_context_tokens > longest:
+            raise ValueError(
+                f"max_context_tokens: expected at most {longest} (what {path} can read), got {max_context_tokens}"
+            )
         self._eos_ids, self._max_logprobs = tuple(eos_ids), max_logprobs
         self._sleeps, self._is_asleep = sleeps, False
         self._version = 0

@@ -79,7 +79,10 @@ class Replica:
         limits = httpx.Limits(max_connections=max_connections, max_keepalive_connections=max_connections)
         # the pool may hold a request back for as long as the others take: no limit on that wait
         timeout = httpx.Timeout(patience.request_timeout_s, pool=None)
-        self._client = httpx.Client(base_url=self.url, limits=limits, timeout=timeout, trust_env=False)
+        is_encrypted = self.url.startswith("https://")  # else no certificates need to be loaded
+        self._client = httpx.Client(
+            base_url=self.url, limits=limits, timeout=timeout, trust_env=False, verify=is_encrypted
+        )
         self._lock = threading.Lock()
         self._num_failures, self._retry_at = 0, 0.0
         self._down_since: float | None = None

@@ -10,6 +10,8 @@ from had.records import TopKScores
 
 # One token more than the longest prompt with its reply: vLLM scores a text only together with a new token.
 NUM_SPARE_TOKENS = 1
+# Lets vLLM plan for a token behind the model's last position; it is sampled and never read.
+SPARE_TOKENS_VARIABLE = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "1")
 
 
 def sampling_options(params: SamplingParams, seed: int, eos_ids: Sequence[int]) -> dict[str, Any]:

@@ -45,7 +45,6 @@ class VLLMServers:
         max_logprobs: most entries per token that can be scored; the servers' `--max-logprobs`.
         max_concurrent: requests that one server is given at once.
         sleeps: let the servers free their GPU while the student trains on it.
-        device: where this side needs a device: nowhere.
 
     Raises:
         EngineUnavailableError: a server is not healthy in time.
@@ -64,7 +63,6 @@ class VLLMServers:
         max_logprobs: int = 64,
         max_concurrent: int = 64,
         sleeps: bool = False,
-        device: str = "cpu",
     ) -> None:
         if not eos_ids:
             raise ValueError(

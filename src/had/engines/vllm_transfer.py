@@ -103,8 +103,8 @@ class _VLLMTransfer:
     def send_again(self, replica: Replica, version: int, timeout_s: float) -> None:
         raise EngineUnavailableError(
             f"server {replica.url} was started anew and has lost the weights of policy version {version}, "
-            f"which {type(self).__name__} cannot send in the middle of a round. Go on from the last round with "
-            "resume=CHECKPOINT, or take a FolderTransfer, which survives this"
+            f"which {type(self).__name__} cannot send in the middle of a round. Go on from the last round "
+            "with resume=CHECKPOINT, or take a FolderTransfer, which survives this"
         )
 
     def _open(self, index: int, replica: Replica, timeout_s: float) -> Any:
@@ -167,6 +167,6 @@ def reset_prefix_cache(replica: Replica, timeout_s: float) -> None:
     answer = replica.request("POST", "/reset_prefix_cache", timeout_s=timeout_s)
     if not answer or not answer.get("success", False):
         raise UnreachableError(
-            f"/reset_prefix_cache: expected success, got {answer}: it still works on requests, whose prefixes "
-            "belong to the old weights; nobody else may use the student's servers during a run"
+            f"/reset_prefix_cache: expected success, got {answer}: it still works on requests, whose "
+            "prefixes belong to the old weights; nobody else may use the student's servers during a run"
         )
