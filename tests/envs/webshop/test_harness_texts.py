@@ -84,6 +84,6 @@ def test_the_urge_comes_with_the_last_turns(harness: Harness) -> None:
     assert "5 turns" not in _text_after(harness, *pages[:10])
 
 
-def test_nothing_is_ever_misused_in_the_shop() -> None:
-    grammar = WebShopGrammar()
-    assert grammar.required_object("click[buy now]") is None
+@pytest.mark.parametrize("command", ["click[buy now]", "click[red]", "search[lamp]", "dance"])
+def test_no_command_needs_something_held(command: str) -> None:
+    assert WebShopGrammar().required_object(command) is None
