@@ -147,7 +147,7 @@ class PersonSession:
     def _act(self, game: Game, line: str) -> None:
         shown = game.shown()
         command = line
-        if line.isdecimal() and shown.commands:
+        if line.isdecimal() and shown.commands and line not in shown.commands:
             if not 1 <= int(line) <= len(shown.commands):
                 self.write(f"command: expected a number from 1 to {len(shown.commands)}, got {line}")
                 return
@@ -174,7 +174,10 @@ class PersonSession:
         for view in self._views:
             self.write(f"\n===== {view.value}, turn {len(game.turns) + 1} of {game.max_turns} =====")
             self.write(self.page(game.task.goal, game.turns, shown, view))
-        numbered = [f"{number} {command}" for number, command in enumerate(shown.commands, start=1)]
+        numbered = [  # a number that is a command means itself
+            command if command.isdecimal() else f"{number} {command}"
+            for number, command in enumerate(shown.commands, start=1)
+        ]
         self.write("=====\n" + "   ".join(numbered))
 
     def _stop(self, message: str) -> None:

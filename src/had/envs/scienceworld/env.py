@@ -97,7 +97,7 @@ class ScienceWorldEnv:
             raise EnvFailure(f"ScienceWorld failed at {command!r}: {error}") from error
 
     def valid_commands(self) -> tuple[str, ...]:
-        """All valid commands of the present state, about 900 on average; takes ten times as long as a step."""
+        """All valid commands of the present state, about 900 on average; ten times slower than a step."""
         if self._last is None:
             raise EnvFailure("valid_commands() was called before reset(): start a task first")
         return tuple(self._simulator.getValidActionObjectCombinations())

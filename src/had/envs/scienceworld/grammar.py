@@ -3,9 +3,9 @@
 What the components of harness utilization mean here (had.metrics.harness_utilization):
 
 - *available*: the environment lists no commands (a state has about 900 valid ones, and to enumerate them
-  takes ten times as long as a step). A command of the grammar is available unless the simulator answers that it
-  knows no such command in this state: then the form is right but a thing it names is not at hand. While the
-  simulator asks which of several commands was meant, only the numbers that it lists are available.
+  takes ten times as long as a step). A command of the grammar is available unless the simulator answers that
+  it knows no such command in this state: then the form is right but a thing it names is not at hand. While
+  the simulator asks which of several commands was meant, only the numbers that it lists are available.
 - *situation*: things that a command calls "… in inventory" must be held. No other command needs a held thing:
   the simulator moves, pours, uses and even drops whatever is within reach.
 - *budget*: under the urge, commands that only show something again do not obey: look (around, at, in),
@@ -29,9 +29,8 @@ _FORM = re.compile(
 )
 _IDLE = re.compile(r"(?:look|examine|inventory|task|help|objects)\b", re.IGNORECASE)
 _VERBS = sorted({form.partition(" OBJ")[0] for form in FORMS if "OBJ" in form}, key=len, reverse=True)
-_HELD = re.compile(
-    rf"(?:{'|'.join(_VERBS)}) (?:.+ (?:to|in|into|on|with) )??(?P<thing>\S.*?) in inventory\b", re.IGNORECASE
-)
+_IN_INVENTORY = re.compile(rf"(?:{'|'.join(_VERBS)}) (?P<things>.+?) in inventory\b", re.IGNORECASE)
+_PREPOSITION = re.compile(r" (?:to|in|into|on|with) ", re.IGNORECASE)
 # Names of kinds, not of things: the parser takes them too, so they say nothing about what is held.
 _KINDS = re.compile(r"component|object|living thing|organism|substance|liquid|solid|gas|.* containing .*")
 
@@ -46,10 +45,11 @@ class ScienceWorldGrammar:
         return command.strip() in commands
 
     def required_object(self, command: str) -> str | None:
-        match = _HELD.match(" ".join(command.split()))
-        if match is None or _KINDS.fullmatch(match["thing"].lower()):
+        match = _IN_INVENTORY.match(" ".join(command.split()))
+        if match is None:
             return None
-        return match["thing"]
+        thing = _PREPOSITION.split(match["things"])[-1]  # of "seed in jar in inventory" the jar is held
+        return None if _KINDS.fullmatch(thing.lower()) else thing
 
     def is_idle(self, command: str) -> bool:
         return self.accepts(command) and _IDLE.match(command.strip()) is not None
