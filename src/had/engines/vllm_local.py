@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from had.engines.vllm_requests import (
     SPARE_TOKENS_VARIABLE,
     check_scorable,
     check_top_k,
+    ranked_row,
     sampling_options,
     scoring_options,
     top_scores,
@@ -51,7 +53,7 @@ class VLLMEngine:
         enforce_eager: no CUDA graphs: starts faster, generates slower.
 
     Raises:
-        ImportError: vLLM is not installed.
+        RuntimeError: vLLM is not installed.
         ValueError: an argument is out of range, or several processes train.
     """
 
@@ -70,14 +72,13 @@ class VLLMEngine:
         sleeps: bool = False,
         enforce_eager: bool = False,
     ) -> None:
+        self.check_installed()
         _check(eos_ids, device, sleeps)
         # one process: weights can then be handed over by reference
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-        try:
-            from vllm import LLM
-        except ImportError as error:
-            raise ImportError(f"engine: {HOW_TO_INSTALL} ({error})") from error
+        from vllm import LLM
+
         path, revision = _named(model)
         limits: dict[str, Any] = {}
         if max_context_tokens is not None:
@@ -109,11 +110,22 @@ class VLLMEngine:
         longest = getattr(config.hf_text_config, "max_position_embeddings", self._max_context_tokens)
         if self._max_context_tokens > longest:
             raise ValueError(
-                f"max_context_tokens: expected at most {longest} (what {path} can read), got {max_context_tokens}"
+                f"max_context_tokens: expected at most {longest}, which is what {path} can read, got "
+                f"{max_context_tokens}"
             )
         self._eos_ids, self._max_logprobs = tuple(eos_ids), max_logprobs
         self._sleeps, self._is_asleep = sleeps, False
         self._version = 0
+
+    @staticmethod
+    def check_installed() -> None:
+        """Look for vLLM without loading it.
+
+        Raises:
+            RuntimeError: it is not there.
+        """
+        if importlib.util.find_spec("vllm") is None:
+            raise RuntimeError(HOW_TO_INSTALL)
 
     @property
     def max_context_tokens(self) -> int:
@@ -204,9 +216,12 @@ class VLLMEngine:
                 yield []
                 continue
             flat = outputs[index].prompt_logprobs
-            spans = zip(flat.start_indices, flat.end_indices, strict=True)
-            rows = [list(zip(flat.token_ids[a:b], flat.logprobs[a:b], strict=True)) for a, b in spans]
-            yield rows[-len(response) :]
+            spans = list(zip(flat.start_indices, flat.end_indices, strict=True))[-len(response) :]
+            columns = flat.token_ids, flat.logprobs, flat.ranks
+            yield [
+                ranked_row(own, zip(*(column[start:end] for column in columns), strict=True))
+                for own, (start, end) in zip(response, spans, strict=True)
+            ]
 
 
 def _check(eos_ids: Sequence[int], device: str, sleeps: bool) -> None:

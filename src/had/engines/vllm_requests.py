@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from had.engines.base import SamplingParams, refusal
@@ -64,6 +64,19 @@ def check_top_k(top_k: int, max_logprobs: int) -> None:
             f"top_k: expected 1 to {max_logprobs} (max_logprobs of the engine), got {top_k}; start the "
             f"engine with max_logprobs={top_k}"
         )
+
+
+def ranked_row(own_id: int, entries: Iterable[tuple[int, float, int]]) -> list[tuple[int, float]]:
+    """One position as `top_scores` reads it.
+
+    Args:
+        own_id: the token that stands there.
+        entries: (id, log-probability, rank from 1) of it and of the most probable tokens, in any order; an
+            own token that is among these may be given twice.
+    """
+    by_id = {token: (rank, logprob) for token, logprob, rank in entries}
+    ranked = sorted(by_id, key=lambda token: by_id[token][0])
+    return [(own_id, by_id[own_id][1]), *((token, by_id[token][1]) for token in ranked)]
 
 
 def top_scores(rows: Sequence[Sequence[tuple[int, float]]], top_k: int) -> TopKScores:

@@ -18,6 +18,7 @@ from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
     check_scorable,
     check_top_k,
+    ranked_row,
     sampling_options,
     scoring_options,
     top_scores,
@@ -247,17 +248,11 @@ class VLLMServers:
             if isinstance(answer, RefusedError):
                 raise ValueError(f"request {index}: {answer}")
             tail = answer["prompt_logprobs"][-len(responses[index]) :]
-            rows[index] = [_row(entry, id) for entry, id in zip(tail, responses[index], strict=True)]
+            rows[index] = [
+                ranked_row(own, ((int(id), value["logprob"], value["rank"]) for id, value in entry.items()))
+                for own, entry in zip(responses[index], tail, strict=True)
+            ]
         return rows
-
-
-def _row(entry: Mapping[str, Mapping[str, Any]], own_id: int) -> list[tuple[int, float]]:
-    """One position as `top_scores` reads it: the own token first, then all by rank but an own one beyond."""
-    ranked = sorted(entry.items(), key=lambda item: item[1]["rank"])
-    return [
-        (own_id, entry[str(own_id)]["logprob"]),
-        *((int(token), value["logprob"]) for token, value in ranked),
-    ]
 
 
 def _served(replica: Replica, expected: str) -> dict[str, Any]:
