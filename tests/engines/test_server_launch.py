@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -43,20 +42,17 @@ def test_replicas_start_are_watched_and_stop(tmp_path: Path) -> None:
     assert fleet.urls == [f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port + 1}"]
     assert all(map(answers, fleet.urls))
     fleet._processes[1].kill()
-    with pytest.raises(
-        EngineUnavailableError, match=rf"{fleet.urls[1]} ended with code -9.*server_{port + 1}"
-    ):
+    ended = rf"{fleet.urls[1]} ended with code -9.*server_{port + 1}"
+    with pytest.raises(EngineUnavailableError, match=ended):
         fleet.watch()
     fleet.stop()
     assert not any(map(answers, fleet.urls))
 
 
 def test_a_server_that_ends_while_it_starts_is_told_with_its_last_words(tmp_path: Path) -> None:
-    started = time.monotonic()
     with pytest.raises(EngineUnavailableError) as stopped:
         DyingFleet(MODEL, 64, tmp_path, first_port=free_port()).start()
     assert "its process has ended" in str(stopped.value) and "no memory left on the GPU" in str(stopped.value)
-    assert time.monotonic() - started < 900  # it did not wait for startup_timeout_s
 
 
 def test_the_command_states_what_the_client_relies_on(
@@ -78,5 +74,5 @@ def test_the_command_states_what_the_client_relies_on(
 def test_bad_arguments_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"gpus: .* got \['0'\]"):
         ServerFleet(MODEL, 64, tmp_path, num_replicas=2, gpus=["0"])
-    with pytest.raises(ValueError, match="transfer_backend: .* got 'carrier pigeon'"):
+    with pytest.raises(ValueError, match=r"transfer_backend: .* got 'carrier pigeon'"):
         ServerFleet(MODEL, 64, tmp_path, transfer_backend="carrier pigeon")
