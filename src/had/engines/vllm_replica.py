@@ -18,6 +18,7 @@ _RETRIED_STATUS = (408, 409, 425, 429)  # and all of 500 and above
 _BAD_REQUEST = (400, 413, 422)
 _DEV_MODE = "; paths for weights and sleep need VLLM_SERVER_DEV_MODE=1, which src/serve.py sets"
 _log = logging.getLogger(__name__)
+logging.getLogger("httpx").setLevel(logging.WARNING)  # it would write a line per request
 
 
 class RefusedError(ValueError):
