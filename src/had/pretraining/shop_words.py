@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from had.envs.base import TextEnv
-from had.pretraining.shopper import SEPARATOR, Shopper
+from had.envs.webshop.env import SEPARATOR
+from had.pretraining.shopper import Shopper
 from had.pretraining.world import Words
 from had.prompts.views import Shown, ShownTurn
 from had.records import Task

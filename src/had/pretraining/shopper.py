@@ -9,12 +9,14 @@ import random
 import re
 from dataclasses import dataclass, field
 
+from had.envs.webshop import pages
+from had.envs.webshop.env import SEPARATOR
 from had.pretraining.player import Decision, Habits
 from had.pretraining.shopping_list import ShoppingList, read_goal
 from had.records import Effect, EnvStep
 
-SEPARATOR = " [SEP] "
-BUY, BACK, PREVIOUS, NEXT = "click[buy now]", "click[back to search]", "click[< prev]", "click[next >]"
+_BUTTONS = (pages.BUY, pages.BACK_TO_SEARCH, pages.PREVIOUS, pages.NEXT)
+BUY, BACK, PREVIOUS, NEXT = (f"click[{name.lower()}]" for name in _BUTTONS)
 MAX_OPENED = 4  # products after which it takes what it finds: two turns each, of fifteen
 _STEM = 4  # letters by which words are compared: hoodies and Hooded, bookcases and Book
 _WORD = re.compile(r"[a-z]+")
