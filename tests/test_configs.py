@@ -22,7 +22,7 @@ os.environ.setdefault("HAD_ROOT", str(ROOT))
 
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 METHODS = ("had", "opd", "sage_opd", "guided_opd", "sopd", "opd_2x", "sopd_2x")
-ENVS = ("household", "alfworld_small", "alfworld", "webshop")
+ENVS = ("household", "alfworld_small", "alfworld", "webshop", "scienceworld")
 OWN_PRIMARIES = ("recipe", "calibration", "play", "server")  # groups of other primary configurations
 ANYWHERE = "_"  # a file whose name begins so is a part of others
 HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_")

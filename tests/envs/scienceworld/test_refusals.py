@@ -74,6 +74,49 @@ def test_a_question_is_answered_by_its_numbers() -> None:
     assert choices("0:\tpick up orange") == ()
 
 
+# Commands in the kitchen of boil/0; the last one is answered by the text.
+PROVOKED = {
+    UNAVAILABLE[0]: ["fly"],
+    UNAVAILABLE[1]: ["get orange", "look around"],
+    WITHOUT_EFFECT[0]: ["open fridge", "open fridge"],
+    WITHOUT_EFFECT[1]: ["open painting"],
+    WITHOUT_EFFECT[2]: ["activate painting"],
+    WITHOUT_EFFECT[3]: ["look in fridge"],
+    WITHOUT_EFFECT[4]: ["dunk glass cup in sink"],
+    WITHOUT_EFFECT[5]: ["pour glass jar in sink"],
+    WITHOUT_EFFECT[6]: ["pour painting in sink"],
+    WITHOUT_EFFECT[7]: ["read stove"],
+    WITHOUT_EFFECT[8]: ["use stove on sink"],
+    WITHOUT_EFFECT[9]: ["move lighter to agent"],
+    WITHOUT_EFFECT[10]: ["use thermometer on stove"],
+    WITHOUT_EFFECT[11]: ["mix sink"],
+    WITHOUT_EFFECT[12]: ["mix glass jar"],
+    WITHOUT_EFFECT[13]: ["mix counter"],
+    WITHOUT_EFFECT[14]: ["move glass cup to glass cup"],
+    WITHOUT_EFFECT[15]: ["pick up air"],
+    WITHOUT_EFFECT[16]: ["teleport to outside", "move water to wood"],
+    WITHOUT_EFFECT[17]: ["connect stove to stove"],
+    WITHOUT_EFFECT[18]: ["teleport to workshop", "connect battery to switch"],
+    WITHOUT_EFFECT[19]: [
+        "teleport to workshop",
+        "connect battery anode to black wire terminal 1",
+        "connect battery anode to black wire terminal 2",
+    ],
+    WITHOUT_EFFECT[20]: ["teleport to workshop", "disconnect battery anode"],
+}
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("pattern", UNAVAILABLE + WITHOUT_EFFECT)
+def test_the_simulator_says_so(env: Any, pattern: str) -> None:
+    env.reset(Task("t", "train", "boil", "", "boil/0"))
+    env.step("teleport to kitchen")
+    steps = [env.step(command) for command in PROVOKED[pattern]]
+    assert re.fullmatch(pattern.replace("X", ".+?"), steps[-1].observation.strip()), steps[-1].observation
+    assert [step.effect for step in steps[:-1]].count(Effect.NO_EFFECT) == 0
+    assert steps[-1].effect is Effect.NO_EFFECT
+
+
 def _command(rng: random.Random, gold: list[str], things: list[str]) -> str:
     """Mostly a random template over the things at hand, sometimes the next step of the gold path."""
     if gold and rng.random() < 0.3:
@@ -86,35 +129,24 @@ def _command(rng: random.Random, gold: list[str], things: list[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.java
-def test_real_play_shows_every_text_and_a_refusal_never_changes_more_than_time_does(env: Any) -> None:
+def test_in_random_play_of_all_tasks_a_refusal_never_moves_the_agent(env: Any) -> None:
     rng = random.Random(0)
     seen: Counter[str] = Counter()
-    changed_by_time = refused = 0
     for name in SPLIT_SIZES:
-        gold = list(
-            env.load(Task("g", "train", name, "", f"{name}/0"), with_gold_path=True).getGoldActionSequence()
-        )
-        before = env.reset(Task("t", "train", name, "", f"{name}/0"))
-        for _ in range(150):
+        task = Task("t", "train", name, "", f"{name}/0")
+        gold = list(env.load(task, with_gold_path=True).getGoldActionSequence())
+        before = env.reset(task)
+        for _ in range(100):
             things = list(env._simulator.getPossibleObjects())
             step = env.step(_command(rng, gold, things))
-            text = step.observation.strip()
             if step.effect is Effect.NO_EFFECT:
-                refused += 1
-                changed_by_time += (step.state.held, step.state.location) != (
-                    before.state.held,
-                    before.state.location,
-                )
-                seen.update(
-                    pattern
-                    for pattern in UNAVAILABLE + WITHOUT_EFFECT
-                    if re.fullmatch(pattern.replace("X", ".+?"), text)
-                )
+                text = step.observation.strip()
+                kinds = [p for p in UNAVAILABLE + WITHOUT_EFFECT if re.fullmatch(p.replace("X", ".+?"), text)]
+                assert len(kinds) == 1, text
+                seen[kinds[0]] += 1
+                assert step.state.location == before.state.location
             before = step
             if step.is_done:
                 break
-    missing = [pattern for pattern in UNAVAILABLE + WITHOUT_EFFECT if not seen[pattern]]
-    print(f"{refused} refusals, texts: {dict(seen)}, moved meanwhile: {changed_by_time}")
-    assert missing == []
-    assert changed_by_time == 0
-    assert refused > 500
+    print(f"{sum(seen.values())} refusals in {len(seen)} of {len(PROVOKED)} kinds")
+    assert sum(seen.values()) > 500 and len(seen) > 12

@@ -1,7 +1,7 @@
 """How ScienceWorld 1.2.3 says that a command had no effect.
 
 The texts were collected in real play of all 30 tasks (random commands over the possible objects, mixed with
-gold paths), not guessed; tests/envs/scienceworld/test_refusals.py plays again and finds every one of them.
+gold paths), not guessed; tests/envs/scienceworld/test_refusals.py provokes every one of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WITHOUT_EFFECT = (
     r"Mixing the contents of the X does not appear to produce anything new\.",
     r"You can't (?:move|dunk) something into itself\.",
     r"You can't pick up a gas directly\.",
-    r"You can't pick up a liquid directly\.  Try X",
+    r"You can't pick up a liquid directly\. Try X",
     r"Something can't be connected to itself\.",
     r"Connections must specify specific points of contact on X",
     r"X is already connected, and must be disconnected before it can be connected to something else",
