@@ -33,6 +33,8 @@ def main(config: DictConfig) -> None:
         fleet.watch()
     except KeyboardInterrupt:
         print("stopping")
+    except RuntimeError as error:
+        stop_with("the servers are stopped, since one has ended:", [str(error)], "start them again")
     finally:
         fleet.stop()
 

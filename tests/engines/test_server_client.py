@@ -167,6 +167,17 @@ def test_a_server_that_is_gone_for_good_stops_the_run(server: ServerProcess) -> 
         assert part in message
 
 
+def test_requests_in_a_queue_do_not_each_wait_for_a_server_that_is_gone(
+    server: ServerProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    patience = Patience(budget_s=1, first_pause_s=0.3, max_pause_s=0.3)
+    engine = engine_on(server, patience=patience, max_concurrent=16)
+    server.kill()
+    with pytest.raises(EngineUnavailableError):
+        engine.generate(PROMPTS * 10, GREEDY, [0] * 40)
+    assert caplog.text.count("next try in") <= 1 / 0.3 + 2  # one try per pause for all of them together
+
+
 def test_another_replica_takes_over(servers: list[ServerProcess]) -> None:
     engine = engine_on(*servers)
     assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))

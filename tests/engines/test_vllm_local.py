@@ -118,6 +118,16 @@ def test_sampled_logprobs_are_those_at_temperature_one(engine: Any) -> None:
         assert not set(answer.ids[:-1]) & set(EOS)
 
 
+def test_many_long_prompts_with_seeds_in_one_batch(engine: Any) -> None:
+    rng = random.Random(3)
+    prompts = [[rng.randrange(2, VOCAB) for _ in range(240)] for _ in range(30)]  # 7,200 tokens to prefill
+    answers = engine.generate(prompts, SamplingParams(1.0, 10), list(range(30)))
+    reference = HFEngine(small_model(0, engine.is_tied), EOS, CONTEXT)
+    expected = reference.logprobs(prompts, [answer.ids for answer in answers])
+    for answer, values in zip(answers, expected, strict=True):
+        assert answer.logprobs == pytest.approx(values, abs=1e-4)
+
+
 def test_limits(engine: Any) -> None:
     assert engine.max_context_tokens == CONTEXT
     answers = engine.generate([[5] * 247, [], [5] * 246], SamplingParams(0.0, 10), [0] * 3)

@@ -37,6 +37,8 @@ class ServerFleet:
         max_logprobs: most entries per token that can be scored.
         max_num_batched_tokens: tokens of one prefill forward; when scoring, log-probabilities of that many
             tokens over the whole vocabulary exist at once: 7.5 GB at 8,192 tokens and 152,000 entries.
+        chunked_prefill: let vLLM cut long prompts in parts. Not on a CPU, where it ends with an error when
+            such a request has a seed (0.32.0); `max_num_batched_tokens` must hold the longest prompt then.
         transfer_backend: `nccl` or `ipc` for weights that go from GPU to GPU; None for none, or for files.
         sleeps: let the servers free their GPU when they are told to.
         extra_args: further arguments of `vllm serve`, e.g. `[--enforce-eager]`.
@@ -62,6 +64,7 @@ class ServerFleet:
         gpu_memory_utilization: float = 0.9,
         max_logprobs: int = 64,
         max_num_batched_tokens: int = 2048,
+        chunked_prefill: bool = True,
         transfer_backend: str | None = None,
         sleeps: bool = False,
         extra_args: Sequence[str] = (),
@@ -90,7 +93,9 @@ class ServerFleet:
         }
         if transfer_backend is not None:
             self._arguments["--weight-transfer-config"] = f'{{"backend": "{transfer_backend}"}}'
-        self._flags = ["--enable-prefix-caching", *(["--enable-sleep-mode"] if sleeps else []), *extra_args]
+        chunking = "--enable-chunked-prefill" if chunked_prefill else "--no-enable-chunked-prefill"
+        sleeping = ["--enable-sleep-mode"] if sleeps else []
+        self._flags = ["--enable-prefix-caching", chunking, *sleeping, *extra_args]
         self._environment = {
             "VLLM_SERVER_DEV_MODE": "1",  # the paths for weights and sleep
             "VLLM_NO_USAGE_STATS": "1",

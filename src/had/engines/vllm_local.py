@@ -86,6 +86,10 @@ class VLLMEngine:
             os.environ.setdefault(*SPARE_TOKENS_VARIABLE)
         if kv_cache_gib is not None:
             limits["kv_cache_memory_bytes"] = int(kv_cache_gib * 2**30)
+        if device == "cpu":
+            # with seeds, a prompt cut in two ends vLLM: "CPU Generator does not use offset" (0.32.0)
+            limits["enable_chunked_prefill"] = False
+            max_num_batched_tokens = max(max_num_batched_tokens, limits.get("max_model_len", 0))
         self._llm = LLM(
             model=path,
             revision=revision,

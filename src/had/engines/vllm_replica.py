@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -71,6 +72,7 @@ class Replica:
     Attributes:
         url: where it is, e.g. `http://127.0.0.1:8000`.
         patience: how long it is waited for.
+        last_failure: why the last try that failed did so.
     """
 
     def __init__(self, url: str, patience: Patience, max_connections: int = 64) -> None:
@@ -87,6 +89,7 @@ class Replica:
         self._lock = threading.Lock()
         self._num_failures, self._retry_at = 0, 0.0
         self._down_since: float | None = None
+        self.last_failure = ""
 
     def request(self, method: str, path: str, timeout_s: float | None = None, **arguments: Any) -> Any:
         """One try.
@@ -151,6 +154,7 @@ class Replica:
                 return
             if self._down_since is None:
                 self._down_since = now
+            self.last_failure = reason
             self._num_failures += 1
             pause = self.patience.pause_s(self._num_failures)
             self._retry_at = now + pause
@@ -191,31 +195,33 @@ class ReplicaSet:
         return [self._persist((replica,), ask) for replica in self.replicas]
 
     def _persist(self, ring: Sequence[Replica], ask: Callable[[Replica], Any]) -> Any:
-        num_tries, failing_since = 0, None
+        num_tries, failing_since, reason = 0, math.inf, ""
         while True:
-            replica = _wait_for_turn(ring)
-            started, num_tries = time.monotonic(), num_tries + 1
-            try:
-                answer = ask(replica)
-            except UnreachableError as error:
-                replica.note_failure(str(error))
-                failing_since = started if failing_since is None else failing_since
-                waited = max(time.monotonic() - failing_since, min(each.down_for() for each in ring))
-                if waited >= self.patience.budget_s:
-                    raise EngineUnavailableError(self._gave_up(ring, waited, num_tries, error)) from error
-            else:
-                replica.note_answer()
-                return answer
+            replica = _next_in_turn(ring)
+            if replica is not None:
+                started, num_tries = time.monotonic(), num_tries + 1
+                try:
+                    answer = ask(replica)
+                except UnreachableError as error:
+                    reason, failing_since = str(error), min(failing_since, started)
+                    replica.note_failure(reason)
+                else:
+                    replica.note_answer()
+                    return answer
+            # many requests wait for one server and take turns in trying it: each sees when time is up
+            waited = max(time.monotonic() - failing_since, min(each.down_for() for each in ring))
+            if waited >= self.patience.budget_s:
+                raise EngineUnavailableError(self._gave_up(ring, waited, num_tries, reason))
+            pause = min(each.retry_at for each in ring) - time.monotonic()
+            time.sleep(min(max(pause, 0.0), self.patience.budget_s - waited))
 
-    def _gave_up(
-        self, ring: Sequence[Replica], waited: float, num_tries: int, error: UnreachableError
-    ) -> str:
-        urls = ", ".join(replica.url for replica in ring)
+    def _gave_up(self, ring: Sequence[Replica], waited: float, num_tries: int, reason: str) -> str:
+        urls, last = ", ".join(replica.url for replica in ring), reason or ring[0].last_failure
         return (
             f"server {urls}: expected an answer within budget_s={self.patience.budget_s:g} s, got none for "
-            f"{waited:.1f} s ({num_tries} tries of this request, the last: {error}). Look into the server's "
-            f"log and start it again (`python src/serve.py`; `curl {ring[0].url}/health` must answer), then "
-            "go on from the last round with resume=CHECKPOINT. A server that is only slow needs a longer "
+            f"{waited:.1f} s ({num_tries} tries of this request; the last failure: {last}). Look into "
+            f"the server's log and start it again (`python src/serve.py`; `curl {ring[0].url}/health` must answer), "
+            "then go on from the last round with resume=CHECKPOINT. A server that is only slow needs a longer "
             "patience.request_timeout_s; one that is gone for good has to leave `urls`"
         )
 
@@ -229,14 +235,10 @@ class ReplicaSet:
             wait_until_healthy(replica, self.patience.startup_timeout_s)
 
 
-def _wait_for_turn(ring: Sequence[Replica]) -> Replica:
-    """The first server that is not in a pause; waits while all of them are."""
-    while True:
-        now = time.monotonic()
-        for replica in ring:
-            if replica.retry_at <= now:
-                return replica
-        time.sleep(max(min(replica.retry_at for replica in ring) - now, 0.0))
+def _next_in_turn(ring: Sequence[Replica]) -> Replica | None:
+    """The first server that is not in a pause; None while all of them are."""
+    now = time.monotonic()
+    return next((replica for replica in ring if replica.retry_at <= now), None)
 
 
 def wait_until_healthy(
