@@ -16,7 +16,7 @@ class TextEnv(Protocol):
     """One text world. Not thread-safe; one episode at a time; reused for many episodes."""
 
     def reset(self, task: Task) -> EnvStep:
-        """Start `task`. The observation does not contain the task text (that is `task.goal` or the step's goal).
+        """Start `task`. The observation does not hold the task text (`task.goal`, or the step's goal).
 
         Raises:
             EnvFailure: the task cannot be started (a malformed file, a crashed engine).
