@@ -20,8 +20,8 @@ from had.rollout.player import Player
 from scripted_actors import RandomActor, char_renderer
 
 # of the texts of all prompts and replies; where their tokens are cut is the tokenizer's affair
-CHUNKS = {"teacher": "9d6762bd7fdf1597", "student": "3ca5914c2836de51"}
-RELABELLED = {"teacher": "e90811528c0f96f1", "student": "44482f0d82752a6c"}
+CHUNKS = {"teacher": "5c1c7db13fa85f9d", "student": "32865015d865c7dc"}
+RELABELLED = {"teacher": "dca4ee4919b8fa51", "student": "5e720423897a2705"}
 
 
 def digest(samples: Sequence[Sample], corpus: Corpus) -> str:

@@ -64,3 +64,20 @@ def test_wrong_settings() -> None:
         PromptFormat(history_turns=-1)
     with pytest.raises(ValueError, match=r"harness_in_history: expected 'last' or 'all', got 'none'"):
         PromptFormat(harness_in_history="none")
+
+
+def test_past_replies_can_be_shown_as_their_commands_only() -> None:
+    turns = [
+        Shown("A", (), "", "Thought: why\nAction: **open box**"),
+        Shown("B", (), "", "I have no idea"),
+    ]
+    shown = PromptFormat(history_replies="action").messages("g", turns, Shown("C", (), ""), WITH)
+    assert [message["content"] for message in shown if message["role"] == "assistant"] == [
+        "Action: open box",
+        "I have no idea",
+    ]
+
+
+def test_an_unknown_way_to_show_replies_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"history_replies: expected 'whole' or 'action', got 'all'"):
+        PromptFormat(history_replies="all")

@@ -111,13 +111,12 @@ class Expert:
     def _light(self, held: str) -> Decision:
         goal = self._goal
         assert goal is not None
-        thought = f"I need the {goal.target} for the {goal.object}."
-        lamps = [place for place, objects in self._contents.items() if goal.target in map(type_of, objects)]
-        for place in self._within_reach():
-            for item in self._contents.get(place, ()):
-                if type_of(item) == goal.target:
-                    return Decision(thought, f"use {item}")
-        return self._go(lamps[0], thought) if lamps else self._look_around(thought)
+        near = self._within_reach()
+        lamps = [(o, p) for p, seen in self._contents.items() for o in seen if type_of(o) == goal.target]
+        for lamp, place in lamps:
+            if place in near:
+                return Decision(f"I want {lamp} at {place}.", f"use {lamp}")
+        return self._return(lamps[0][1], goal.target) if lamps else self._look_around(goal.target)
 
     def _put_down(self, held: str) -> Decision:
         thought, commands = f"I do not need the {type_of(held)}.", self._commands()
@@ -131,22 +130,33 @@ class Expert:
     # what to do with an empty hand
 
     def _find(self) -> Decision:
+        """Take the object, or look for it.
+
+        The word of the goal stands right before what is decided, `I want mug 1 from …` or `I want mug.`: the
+        number follows exactly if the word stands in the prompt with a number behind it, which a small model
+        reads off by induction instead of comparing sets.
+        """
         goal, commands, near = self._goal, self._commands(), self._within_reach()
         assert goal is not None
-        done = self._placed()
-        thought = f"I need one more {goal.object}." if done else f"I need a {goal.object}."
-        wanted = {
-            place: [o for o in objects if type_of(o) == goal.object and o not in done]
-            for place, objects in self._contents.items()
-        }
+        wanted = self._wanted()
         for place in near:
             for item in wanted.get(place, ()):
                 if f"take {item} from {place}" in commands:
-                    return Decision(f"Here is a {goal.object}.", f"take {item} from {place}")
-        known = [place for place, objects in wanted.items() if objects and place not in near]
+                    return Decision(f"I want {item} from {place}.", f"take {item} from {place}")
+        known = [place for place, items in wanted.items() if items and place not in near]
         if known and not self._forgets():
-            return self._go(known[0], thought)
-        return self._look_around(thought)
+            return self._return(known[0], goal.object)
+        return self._look_around(goal.object)
+
+    def _wanted(self) -> dict[str, list[str]]:
+        """The objects that are still to be taken, by place."""
+        goal = self._goal
+        assert goal is not None
+        done = self._placed()
+        return {
+            place: [o for o in objects if type_of(o) == goal.object and o not in done]
+            for place, objects in self._contents.items()
+        }
 
     def _placed(self) -> set[str]:
         goal = self._goal
@@ -156,9 +166,9 @@ class Expert:
         there = [o for p, objects in self._contents.items() if type_of(p) == goal.target for o in objects]
         return {o for o in there if type_of(o) == goal.object and (not goal.treatment or o in self._treated)}
 
-    def _look_around(self, thought: str) -> Decision:
+    def _look_around(self, kind: str) -> Decision:
         """Open the place where the agent is, or go on to the first unsearched one."""
-        here = self._here()
+        here, thought = self._here(), f"I want {kind}."
         is_closed = here is not None and here not in self._contents and f"open {here}" in self._commands()
         return Decision(thought, f"open {here}") if is_closed and not self._slips() else self._search(thought)
 
@@ -174,6 +184,10 @@ class Expert:
             return self._go(place, f"{thought} Not yet visited: {place}.")  # the words of the harness
         is_closed = f"open {place}" in self._commands()
         return Decision(thought, f"open {place}" if is_closed else f"examine {place}")
+
+    def _return(self, place: str, kind: str) -> Decision:
+        """Go where something was seen."""
+        return self._go(place, f"I want {kind}. Back to {place}.")
 
     def _wander(self, thought: str) -> Decision:
         others = [place for place in self._places() if place != self._here()]

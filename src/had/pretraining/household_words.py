@@ -9,7 +9,8 @@ from had.envs.alfworld.game import read_game
 from had.pretraining.world import Words
 from had.records import Task
 
-THOUGHT_WORDS = "I need one more. Here is a. I do not need the. from with commands turns"
+THOUGHT_WORDS = "I do not need the. The clean hot cool"
+NUMBERS = " ".join(str(number) for number in [*range(10), *range(10)])  # each a token with its space
 GAME_PHRASES = (
     "Nothing happens.",
     "You are in the middle of a room. Looking quickly around you, you see",
@@ -37,6 +38,12 @@ GAME_PHRASES = (
     "You are carrying:",
     "You are not carrying anything.",
     "Thought:",
+    "Action:",
+    " I want",
+    ". Back to",
+    " at",
+    " must be",
+    " goes to the",
     "\nAction:",
     "\n-",
     " go to",
@@ -78,6 +85,6 @@ class HouseholdLexicon:
             {game.names[key] for game in known for key, kind in game.types.items() if kind == "receptacle"}
         )
         kinds = {name.rpartition(" ")[0] for game in known for name in game.names.values()}
-        texts = [task.goal for task in tasks] + [THOUGHT_WORDS]
+        texts = [task.goal for task in tasks] + [THOUGHT_WORDS, *[NUMBERS] * 300]
         words = [f" {kind} 1." for kind in sorted(kinds)]
         return Words(places, GAME_PHRASES, texts + words * 20)

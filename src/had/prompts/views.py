@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from had.prompts.parse import parse_action
+from had.records import ParseFailure
+
 Message = dict[str, str]
 
 SYSTEM = (
@@ -67,6 +70,8 @@ class PromptFormat:
     Attributes:
         system: the instructions.
         history_turns: how many past turns are kept: None for all, or the last k.
+        history_replies: `whole` shows past replies as they were; `action` shows the line of the command only
+            (a small model copies its last thought instead of thinking), or the whole reply if it has none.
         harness_in_history: `last` shows the harness text of the current turn only; `all` that of every turn.
         task_line: field goal.
         commands_header: stands above the list of admissible commands, one a line.
@@ -77,6 +82,7 @@ class PromptFormat:
 
     system: str = SYSTEM
     history_turns: int | None = None
+    history_replies: str = "whole"
     harness_in_history: str = "last"
     task_line: str = "Your task is to: {goal}"
     commands_header: str = "Admissible commands:"
@@ -86,6 +92,10 @@ class PromptFormat:
     def __post_init__(self) -> None:
         if self.history_turns is not None and self.history_turns < 0:
             raise ValueError(f"prompt.history_turns: expected null (all) or >= 0, got {self.history_turns}")
+        if self.history_replies not in ("whole", "action"):
+            raise ValueError(
+                f"prompt.history_replies: expected 'whole' or 'action', got {self.history_replies!r}"
+            )
         if self.harness_in_history not in ("last", "all"):
             raise ValueError(
                 f"prompt.harness_in_history: expected 'last' or 'all', got {self.harness_in_history!r}"
@@ -106,7 +116,8 @@ class PromptFormat:
         for turn in kept:
             shown = [turn.observation, turn.harness_text] if with_past else [turn.observation]
             messages.append({"role": "user", "content": _paragraphs(shown)})
-            messages.append({"role": "assistant", "content": turn.reply})
+            reply = turn.reply if self.history_replies == "whole" else _action_line(turn.reply)
+            messages.append({"role": "assistant", "content": reply})
         shown = [now.observation, now.harness_text] if view is View.WITH_HARNESS else [now.observation]
         if now.commands:
             lines = [f"{self.bullet}{command}" for command in now.commands]
@@ -115,6 +126,11 @@ class PromptFormat:
             shown.append(self.task_line.format(goal=goal))
         messages.append({"role": "user", "content": _paragraphs(shown)})
         return messages
+
+
+def _action_line(reply: str) -> str:
+    parsed = parse_action(reply)
+    return reply if isinstance(parsed, ParseFailure) else f"Action: {parsed.action}"
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
