@@ -221,8 +221,8 @@ class ReplicaSet:
             f"server {urls}: expected an answer within budget_s={self.patience.budget_s:g} s, got none for "
             f"{waited:.1f} s ({num_tries} tries of this request; the last failure: {last}). Look into the "
             f"server's log and start it again (`python src/serve.py`; `curl {ring[0].url}/health` must "
-            "answer), then go on from the last round with resume=CHECKPOINT. A server that is only slow needs a "
-            "longer patience.request_timeout_s; one that is gone for good has to leave `urls`"
+            "answer), then go on from the last round with resume=CHECKPOINT. A server that is only slow "
+            "needs a longer patience.request_timeout_s; one that is gone for good has to leave `urls`"
         )
 
     def wait_until_ready(self) -> None:
