@@ -20,8 +20,8 @@ from had.rollout.player import Player
 from scripted_actors import RandomActor, char_renderer
 
 # of the texts of all prompts and replies; where their tokens are cut is the tokenizer's affair
-CHUNKS = {"teacher": "5c1c7db13fa85f9d", "student": "32865015d865c7dc"}
-RELABELLED = {"teacher": "dca4ee4919b8fa51", "student": "5e720423897a2705"}
+CHUNKS = {"teacher": "5c1c7db13fa85f9d", "student": "e871af5236a44448"}
+RELABELLED = {"teacher": "dca4ee4919b8fa51", "student": "276c9c162401b888"}
 
 
 def digest(samples: Sequence[Sample], corpus: Corpus) -> str:

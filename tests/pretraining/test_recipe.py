@@ -10,6 +10,7 @@ import torch
 from small_recipes import small_recipe
 
 from had.models.student import load_model, load_tokenizer
+from had.pretraining.corpus import Noise
 from had.pretraining.trainer import COLUMNS
 from had.runtime.files import read_csv
 
@@ -62,3 +63,31 @@ def test_both_models_of_a_pair_share_their_tokenizer(tmp_path: Path) -> None:
             for name in pair
         ]
         assert vocabularies[0] == vocabularies[1]
+
+
+def test_a_second_stage_goes_on_from_the_first(tmp_path: Path) -> None:
+    first = small_recipe("teacher", tmp_path, *TINY, WORLDS["teacher"]).train(tmp_path / "first")
+    second = small_recipe(
+        "teacher_finish", tmp_path, *TINY, WORLDS["teacher"], f"recipe.start_from={first}",
+        "recipe.schedule.num_steps=0",
+    ).train(tmp_path / "second")  # fmt: skip
+    weights = load_model(second).state_dict()
+    assert all(torch.equal(weights[key], value) for key, value in load_model(first).state_dict().items())
+
+
+def test_a_second_stage_without_a_first_says_so(tmp_path: Path) -> None:
+    recipe = small_recipe("teacher_finish", tmp_path, f"recipe.start_from={tmp_path}")
+    with pytest.raises(FileNotFoundError, match=r"recipe\.start_from: .* holds no saved model"):
+        recipe.train(tmp_path)
+
+
+def test_common_commands_are_thinned_out_and_the_others_kept(tmp_path: Path) -> None:
+    verbs = []
+    for share in (1.0, 0.0):
+        overrides = ("recipe.common=[go]", f"recipe.common_share={share}")
+        recipe = small_recipe("teacher_finish", tmp_path, *overrides)
+        corpus = recipe.corpus(recipe.tokenizer_folder(tmp_path / "tokenizer"))
+        corpus.noise = Noise(max_rate=0.0)
+        replies = [corpus.renderer.tokenizer.decode(s.ids[s.reply_start :]) for s in corpus.chunk(0, 4)]
+        verbs.append([reply.partition("Action: ")[2].partition(" ")[0] for reply in replies])
+    assert "go" in verbs[0] and "go" not in verbs[1] and len(verbs[1]) > 8

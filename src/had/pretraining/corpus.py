@@ -66,6 +66,8 @@ class Corpus:
         without_share: share of the states rendered without harness text.
         disguise_share: share of the episodes in which names are exchanged at random.
         seed: of everything.
+        common: first words of commands that make up most of an episode, such as `go`.
+        common_share: share of the states with such a command that are kept: the others weigh more then.
     """
 
     world: World
@@ -77,6 +79,8 @@ class Corpus:
     without_share: float = 0.15
     disguise_share: float = 0.6
     seed: int = 0
+    common: Sequence[str] = ()
+    common_share: float = 1.0
 
     def chunk(self, number: int, num_episodes: int) -> list[Sample]:
         """The samples of one chunk of expert episodes."""
@@ -98,8 +102,10 @@ class Corpus:
                 expert.start(episode.task.goal, step)
             else:
                 expert.observe(previous, step)
-            reply = expert.decide().reply
-            samples.append(self._sample(episode.task.goal, episode.turns[:index], turn, reply, rng, names))
+            decision = expert.decide()
+            if self._keeps(decision.command, rng):
+                past = episode.turns[:index]
+                samples.append(self._sample(episode.task.goal, past, turn, decision.reply, rng, names))
             previous = turn.response.action
         return samples
 
@@ -117,7 +123,8 @@ class Corpus:
         while not step.is_done and len(past) < max_turns:
             now = Shown(step.observation, step.commands, self.harness.text(facts, seed))
             decision = expert.decide()
-            samples.append(self._sample(task.goal, past, now, decision.reply, rng, names))
+            if self._keeps(decision.command, rng):
+                samples.append(self._sample(task.goal, past, now, decision.reply, rng, names))
             wild = self._stray(wild, rate, step.commands, vocabulary, rng)
             command = decision.command if wild is None else wild
             reply = f"Thought: {decision.thought}\nAction: {command}"
@@ -128,6 +135,9 @@ class Corpus:
             tracker.advance(command, step)
             facts = tracker.facts()
         return samples
+
+    def _keeps(self, command: str, rng: random.Random) -> bool:
+        return command.partition(" ")[0] not in self.common or rng.random() < self.common_share
 
     def _stray(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from had.engines.base import SamplingParams
 from had.engines.hf import HFEngine
@@ -17,7 +17,7 @@ from had.envs.base import TaskSource
 from had.envs.pool import SerialPool
 from had.harness.compose import Harness
 from had.models.induction import add_induction_head
-from had.models.student import load_tokenizer, save_hf
+from had.models.student import load_model, load_tokenizer, save_hf
 from had.models.tiny import make_qwen3
 from had.pretraining.corpus import Corpus, Noise, Sample, Source
 from had.pretraining.player import Habits
@@ -66,6 +66,8 @@ class Recipe:
         disguise_share: share of the episodes in which names are exchanged at random.
         vocab_size: of the tokenizer.
         own_play_episodes: episodes of the model's own play in a chunk, once they begin.
+        common, common_share: states with these commands are thinned out (see `Corpus`).
+        start_from: folder of a saved model that goes on learning, with its tokenizer; None: from scratch.
         seed: of everything.
     """
 
@@ -81,6 +83,9 @@ class Recipe:
     disguise_share: float = 0.0
     vocab_size: int = 1024
     own_play_episodes: int = 32
+    common: Sequence[str] = ()
+    common_share: float = 1.0
+    start_from: str | None = None
     seed: int = 0
 
     def tokenizer_folder(self, folder: Path) -> Path:
@@ -111,21 +116,30 @@ class Recipe:
             self.without_share,
             self.disguise_share,
             self.seed,
+            self.common,
+            self.common_share,
         )
 
     def train(self, folder: Path, report: Callable[[dict[str, float]], None] = lambda row: None) -> Path:
         """Train (or go on training) in `folder` and save the model there as a Hugging Face folder `model`."""
-        corpus = self.corpus(self.tokenizer_folder(folder / "tokenizer"))
+        start = None if self.start_from is None else Path(self.start_from)
+        if start is not None and not (start / "config.json").exists():
+            raise FileNotFoundError(f"recipe.start_from: {start} holds no saved model; train it first")
+        corpus = self.corpus(start or self.tokenizer_folder(folder / "tokenizer"))
         tokenizer = corpus.renderer.tokenizer
+        model = self._new_model(tokenizer) if start is None else load_model(start)
+        _log.info("parameters: %d", sum(parameter.numel() for parameter in model.parameters()))
+        training = Imitation(model, corpus, self.schedule, folder, OwnPlay(corpus, self.own_play_episodes))
+        training.run(report)
+        return save_hf(model.bfloat16(), tokenizer, folder / "model")
+
+    def _new_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         model = make_qwen3(
             len(tokenizer), seed=self.seed, eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id,
             **self.architecture,
         )  # fmt: skip
         add_induction_head(model, self.seed)
-        _log.info("parameters: %d", sum(parameter.numel() for parameter in model.parameters()))
-        training = Imitation(model, corpus, self.schedule, folder, OwnPlay(corpus, self.own_play_episodes))
-        training.run(report)
-        return save_hf(model.bfloat16(), tokenizer, folder / "model")
+        return model
 
 
 @dataclass
