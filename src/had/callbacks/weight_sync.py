@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from lightning import Callback, LightningModule, Trainer
 from torch import Tensor
+from torch.distributed.fsdp import FSDPModule
 
 from had.engines.base import Engine, SharedEngine
 from had.models.forward import scored_logits
@@ -186,6 +187,9 @@ def probe_logprobs(model: Any, probe: Probe) -> tuple[float, ...]:
         tokens_BT, torch.arange(num, device=device)[None], causal_B1TT, torch.zeros_like(sources_N), sources_N
     )
     model.train(was_training)
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()  # nothing goes back here: left gathered, the root's next gradient is wrong
     targets_N1 = tokens_BT[0, sources_N + 1][:, None]
     return tuple(torch.log_softmax(logits_NV, dim=-1).gather(1, targets_N1).squeeze(1).tolist())
 
