@@ -1,23 +1,36 @@
 #!/bin/sh
-# Everything behind the tables of this folder. Two CPU cores; real games need $ALFWORLD_DATA. About an hour in all.
-#   experiments/small/run.sh household   teacher, student, HAD on generated games (the main job)
+# Everything behind the tables of this folder. Two CPU cores; real games need $ALFWORLD_DATA.
+#   experiments/small/run.sh pair        teacher and student on all generated evaluation games, harness on and off
+#   experiments/small/run.sh study       HAD, SOPD and OPD from the same student, three seeds each
 #   experiments/small/run.sh alfworld    the same models on the real splits, first 60 games of each
+#   experiments/small/run.sh pretrain    make the pair again (four stages, about 80 minutes on one core)
 set -eu
 cd "$(dirname "$0")/../.."
 out=${OUT:-logs/small}
 evaluate() { python src/evaluate.py "checkpoint=$1" "env=$2" "harness=$3" 'evaluation.conditions=[full,off]' "hydra.run.dir=$out/$4" "${5:-seed=0}"; }
 case $1 in
-household)
+pair)
     evaluate packaged:teacher household_small household household_teacher
-    python src/train.py experiment=had_household "hydra.run.dir=$out/had_household"
+    evaluate packaged:student household_small household household_student
+    ;;
+study)
+    for seed in 0 1 2; do
+        for method in had sopd opd; do
+            python src/train.py "experiment=${method}_household" "seed=$seed" 'evaluation.conditions=[full]' "hydra.run.dir=$out/${method}_$seed"
+        done
+    done
+    python src/compare.py "$out"/had_? "$out"/sopd_? "$out"/opd_?
     ;;
 alfworld)
     evaluate packaged:teacher alfworld_small alfworld alfworld_teacher evaluation.num_tasks=60
     evaluate packaged:student alfworld_small alfworld alfworld_student evaluation.num_tasks=60
-    evaluate "$out/had_household" alfworld_small alfworld alfworld_had evaluation.num_tasks=60
+    evaluate "$out/had_0" alfworld_small alfworld alfworld_had evaluation.num_tasks=60
+    ;;
+pretrain)
+    for recipe in teacher teacher_finish student student_finish; do python src/pretrain.py "recipe=$recipe"; done
     ;;
 *)
-    echo "usage: $0 household|alfworld" >&2
+    echo "usage: $0 pair|study|alfworld|pretrain" >&2
     exit 2
     ;;
 esac
