@@ -61,7 +61,8 @@ def before_after_bars(run: Run, path: Path | str, metrics: Sequence[str] = BAR_M
     for panel, (split, condition) in zip(panels, keys, strict=False):
         for offset, (label, results) in enumerate((("before", run.before), ("after", run.after))):
             estimates = results.get(split, {}).get(condition, {})
-            chosen = [estimates.get(name, Estimate()) for name in metrics]
+            pooled = {name: estimates.get(f"{name}_mean_of_splits", Estimate()) for name in metrics}
+            chosen = [estimates.get(name, pooled[name]) for name in metrics]
             _draw_bars(panel, chosen, label, offset * 0.4 - 0.2)
         panel.set_xticks(range(len(metrics)), metrics)
         panel.set_ylim(0, 100)
