@@ -23,6 +23,7 @@ os.environ.setdefault("HAD_ROOT", str(ROOT))
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 METHODS = ("had", "opd", "sage_opd", "guided_opd", "sopd", "opd_2x", "sopd_2x")
 ENVS = ("household", "alfworld_small", "alfworld", "webshop", "scienceworld")
+EXTRAS = {"scienceworld": "scienceworld", "py4j": "scienceworld", "vllm": "vllm"}  # package: what brings it
 OWN_PRIMARIES = ("recipe", "calibration", "play", "server")  # groups of other primary configurations
 ANYWHERE = "_"  # a file whose name begins so is a part of others
 HYDRA_KEYS = ("_target_", "_partial_", "_convert_", "_recursive_")
@@ -76,7 +77,9 @@ def resolve(path: str) -> Any:
     for split in range(len(parts) - 1, 0, -1):
         try:
             found: Any = importlib.import_module(".".join(parts[:split]))
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if error.name in EXTRAS:
+                pytest.skip(f"needs {error.name}: pip install -e '.[{EXTRAS[error.name]}]'")
             continue
         for name in parts[split:]:
             found = getattr(found, name)
