@@ -232,6 +232,7 @@ class Assembly:
             options.every_num_updates,
             self.folder / "eval.csv",
             save_best=lambda module: self.save(module, "best"),
+            is_resumed=bool(self.config.resume),
         )
 
     @cached_property

@@ -128,6 +128,7 @@ class EvaluationCallback(Callback):
         every_num_updates: checked at the end of every round.
         csv_path: `eval.csv` of the run.
         save_best: called with the module when the validation success rate has risen.
+        is_resumed: a checkpoint holds the evaluation before training; sharded runs load it after the start.
     """
 
     def __init__(
@@ -137,11 +138,13 @@ class EvaluationCallback(Callback):
         every_num_updates: int,
         csv_path: Path | str,
         save_best: Callable[[LightningModule], object],
+        is_resumed: bool = False,
     ) -> None:
         if every_num_updates < 1:
             raise ValueError(f"every_num_updates: expected >= 1, got {every_num_updates}")
         self.final, self.validation, self.every_num_updates = final, validation, every_num_updates
         self.csv, self.save_best = CsvAppender(csv_path, EVAL_COLUMNS), save_best
+        self.is_resumed = is_resumed
         self.before: Results = {}
         self.after: Results = {}
         self.differences: Results = {}
@@ -154,7 +157,7 @@ class EvaluationCallback(Callback):
         return self.final.seconds + (self.validation.seconds if self.validation is not None else 0.0)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if not self.before:
+        if not self.before and not self.is_resumed:
             self.csv.truncate_after(-1)
             self.before = self.final.run("before")
             self.counts_before = self.final.counts

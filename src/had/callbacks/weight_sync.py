@@ -84,6 +84,13 @@ class WeightSync(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._sync(pl_module, self._datamodule(trainer).policy_version)
 
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        # a strategy that shards first loads the weights of the checkpoint after `on_fit_start`
+        if trainer.strategy.restore_checkpoint_after_setup:
+            self._sync(pl_module, self._datamodule(trainer).policy_version)
+
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._sync(pl_module, self._datamodule(trainer).finish_epoch())
 

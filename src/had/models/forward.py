@@ -34,7 +34,8 @@ def scored_logits(
         [N, V] float32 logits, with gradient.
     """
     backbone = getattr(model, model.base_model_prefix)
-    masks = _masks_of_layers(model.config.get_text_config(), positions_BT, mask_B1TT)
+    dtype = _computed_dtype(model, tokens_BT.device)
+    masks = _masks_of_layers(model.config.get_text_config(), positions_BT, mask_B1TT, dtype)
     hidden_BTD = backbone(
         input_ids=tokens_BT, position_ids=positions_BT, attention_mask=masks, use_cache=False
     ).last_hidden_state
@@ -44,7 +45,7 @@ def scored_logits(
 
 
 def _masks_of_layers(
-    config: PreTrainedConfig, positions_BT: Tensor, mask_B1TT: Tensor
+    config: PreTrainedConfig, positions_BT: Tensor, mask_B1TT: Tensor, dtype: torch.dtype
 ) -> Tensor | dict[str, Tensor]:
     """The mask, or one for each kind of layer where some see only the last `sliding_window` tokens (Gemma).
 
@@ -52,6 +53,20 @@ def _masks_of_layers(
     their difference is the distance in the sequence.
     """
     if SLIDING not in (getattr(config, "layer_types", None) or ()):
-        return mask_B1TT
+        return _additive(mask_B1TT, dtype)
     distances_B1TT = (positions_BT[:, :, None] - positions_BT[:, None, :])[:, None]
-    return {FULL: mask_B1TT, SLIDING: mask_B1TT & (distances_B1TT < config.sliding_window)}
+    near_B1TT = mask_B1TT & (distances_B1TT < config.sliding_window)
+    return {FULL: _additive(mask_B1TT, dtype), SLIDING: _additive(near_B1TT, dtype)}
+
+
+def _additive(mask_B1TT: Tensor, dtype: torch.dtype) -> Tensor:
+    """Zero where True, else minus infinity: kernels would make such a mask of their own in every layer."""
+    zeros_B1TT = torch.zeros(mask_B1TT.shape, dtype=dtype, device=mask_B1TT.device)
+    return zeros_B1TT.masked_fill_(~mask_B1TT, float("-inf"))
+
+
+def _computed_dtype(model: PreTrainedModel, device: torch.device) -> torch.dtype:
+    """The type of queries and keys."""
+    if device.type != "meta" and torch.is_autocast_enabled(device.type):
+        return torch.get_autocast_dtype(device.type)
+    return model.get_input_embeddings().weight.dtype  # type: ignore[return-value]
