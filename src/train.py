@@ -13,6 +13,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from had.assembly import FALLBACK, Assembly
+from had.planning.plan import Plan
+from had.planning.text import plan_text, problems
 from had.reports.runs import read_run
 from had.reports.tables import SHORT_METRICS, before_after_table, rich_table
 from had.runtime.files import write_json, write_text
@@ -36,11 +38,25 @@ def main(config: DictConfig) -> int | None:
     return None
 
 
+def show_plan(config: DictConfig) -> None:
+    """Print and keep the plan; refuse one that cannot work."""
+    plan = Plan(config)
+    text = plan_text(plan)
+    write_text(Path(config.paths.output_dir) / "plan.txt", text + "\n")
+    print(text)
+    if found := problems(plan):
+        stop_with(
+            "this plan cannot work:", found, "the memory of a GPU: planning.gpu_memory_gib=80 planning.gpus=8"
+        )
+
+
 def train(config: DictConfig) -> None:
-    """One run, from its configuration to its summary."""
+    """One run, from its configuration to its summary; or its plan alone."""
+    if config.plan:
+        return show_plan(config)
     assembly = Assembly(config)
-    if problems := assembly.problems():
-        stop_with("this experiment cannot run here:", problems, f"what runs here: {FALLBACK}")
+    if missing := assembly.problems():
+        stop_with("this experiment cannot run here:", missing, f"what runs here: {FALLBACK}")
     if is_first():
         write_text(assembly.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
         origin = {**provenance(config.seed, sys.argv), "models": assembly.origins()}

@@ -40,9 +40,10 @@ ALLOWED = {
         "records", "envs", "harness", "prompts", "engines", "rollout", "models", "runtime",
     },
 }  # fmt: skip
-COMPOSITION_ROOT = {"acting", "assembly"}  # may import everything; only src/*.py and each other import them
+# may import everything; only src/*.py and each other import them
+COMPOSITION_ROOT = {"acting", "assembly", "planning"}
 # Environments, engines, models, teachers, losses come from the configuration, never from a script's imports.
-ALLOWED_IN_SCRIPTS = {"acting", "assembly", "runtime", "reports", "records", "harness", "rollout"}
+ALLOWED_IN_SCRIPTS = {*COMPOSITION_ROOT, "runtime", "reports", "records", "harness", "rollout"}
 
 HOMES = {
     "alfworld": ("envs/alfworld/", "envs/household/"),
@@ -51,7 +52,7 @@ HOMES = {
     "scienceworld": ("envs/scienceworld/",),
     "vllm": ("engines/vllm",),
     "hydra": ("runtime/instantiate.py",),
-    "omegaconf": ("runtime/instantiate.py", "acting.py", "assembly.py"),
+    "omegaconf": ("runtime/instantiate.py", "acting.py", "assembly.py", "planning/plan.py"),
     "wandb": (),
     "lightning": ("module.py", "data/datamodule.py", "callbacks/", "runtime/", "assembly.py"),
     "torchmetrics": ("metrics/",),

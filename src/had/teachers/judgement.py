@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from had.records import CompactScores, TeacherLabels
 from had.teachers.judges import Judge, Need
@@ -36,6 +37,8 @@ class TurnWeight:
     asks: str = TEACHER
     needs_negative_view: bool = False
     needs_shared_tokenizer: bool = False  # judges read text; the scores are another question's
+    num_answers: ClassVar[int] = 1
+    num_scored: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from had.envs.base import CommandGrammar
 from had.harness.validity import check_command
@@ -42,6 +42,11 @@ class Question(Protocol):
     def needs_shared_tokenizer(self) -> bool:
         """True when token ids of the student are put to the teacher, not only text; see `reencoding`."""
 
+    num_answers: ClassVar[int]
+    """Sampled answers per state, for plans."""
+    num_scored: ClassVar[int]
+    """Replies or actions per state whose probabilities are asked for, for plans."""
+
 
 @dataclass(frozen=True)
 class PositiveAnswer:
@@ -55,6 +60,8 @@ class PositiveAnswer:
     asks: str = TEACHER
     needs_negative_view: bool = False
     needs_shared_tokenizer: bool = False  # labels are re-encoded
+    num_answers: ClassVar[int] = 1
+    num_scored: ClassVar[int] = 0
 
     def is_answered(self, state: VisitedState, label: TeacherLabels) -> bool:
         return label.positive is not None
@@ -86,6 +93,8 @@ class NegativeAnswer:
     view: str = View.WITHOUT_HARNESS.value
     asks: str = TEACHER
     needs_shared_tokenizer: bool = False  # labels are re-encoded
+    num_answers: ClassVar[int] = 1
+    num_scored: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         View(self.view)  # an unknown view is an error here, not in the first round
@@ -119,6 +128,8 @@ class OwnResponseScores:
     asks: str = TEACHER
     needs_negative_view: bool = False
     needs_shared_tokenizer: bool = True  # scores stand at the student's tokens and over its vocabulary
+    num_answers: ClassVar[int] = 0
+    num_scored: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

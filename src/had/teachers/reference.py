@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from had.prompts.views import View
 from had.records import TeacherLabels, Verdict
@@ -30,6 +31,8 @@ class ActionReference:
     asks: str = TEACHER
     check_validity: bool = True
     needs_negative_view: bool = False
+    num_answers: ClassVar[int] = 0
+    num_scored: ClassVar[int] = 2
 
     @property
     def needs_shared_tokenizer(self) -> bool:
