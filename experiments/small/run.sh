@@ -3,7 +3,7 @@
 #   experiments/small/run.sh pair        teacher and student on all generated evaluation games, harness on and off
 #   experiments/small/run.sh study       HAD, SOPD and OPD from the same student, three seeds each
 #   experiments/small/run.sh alfworld    the same models on the real splits, first 60 games of each
-#   experiments/small/run.sh pretrain    make the pair again (four stages, about 80 minutes on one core)
+#   experiments/small/run.sh pretrain    make the pair again (four stages, more than an hour on one core)
 set -eu
 cd "$(dirname "$0")/../.."
 out=${OUT:-logs/small}

@@ -175,19 +175,20 @@ class ActingHalf:
         pool = build(self.config.env.pool, make_env=make_env, **slots)
         return Player(pool, self.grammar, self.harness, self.student_renderer, self.config.env.max_turns)
 
-    def engine(self, files: ModelFiles, role: str) -> Engine:
-        """The engine of a role (`student` or `teacher`) with the weights of `files`."""
+    def engine(self, role: str) -> Engine:
+        """A new engine of a role (`student` or `teacher`) with the weights that its files hold."""
+        renderer: Renderer = getattr(self, f"{role}_renderer")
         return build(
             self.config.engine[role],
-            model=files,
-            eos_ids=sorted(self._end_ids(files, files.tokenizer())),
+            model=getattr(self, f"{role}_files"),
+            eos_ids=sorted(renderer.end_ids),
             max_context_tokens=self.config.env.max_context_tokens,
         )
 
     @cached_property
     def student_engine(self) -> Engine:
         """The engine that plays for the student."""
-        return self.engine(self.student_files, "student")
+        return self.engine("student")
 
     @cached_property
     def probe(self) -> Probe:
@@ -200,7 +201,7 @@ class ActingHalf:
     @cached_property
     def teacher_engine(self) -> Engine:
         """The engine that answers for the teacher."""
-        return self.engine(self.teacher_files, "teacher")
+        return self.engine("teacher")
 
     def actor(self, temperature: float, engine: Engine | None = None, name: str = "student") -> EngineActor:
         """A model that plays at a temperature; the student by default."""

@@ -160,7 +160,7 @@ class Assembly:
         questions = [build(node) for node in self.config.method.questions]
         others = {}
         if any(question.asks == INITIAL_STUDENT for question in questions):
-            frozen = acting.engine(acting.student_files, "student")  # never hears of new weights
+            frozen = acting.engine("student")  # never hears of new weights
             others[INITIAL_STUDENT] = Teacher(frozen, acting.student_renderer, sampling, INITIAL_STUDENT)
         return Labeler(teacher, questions, acting.student_renderer, others)
 

@@ -81,6 +81,14 @@ def test_a_second_stage_without_a_first_says_so(tmp_path: Path) -> None:
         recipe.train(tmp_path)
 
 
+def test_a_second_stage_draws_other_games_whatever_the_seed(tmp_path: Path) -> None:
+    drawn = []
+    for name in ("teacher", "teacher_finish"):
+        recipe = small_recipe(name, tmp_path, "seed=3")
+        drawn.append(recipe.corpus(recipe.tokenizer_folder(tmp_path / "tokenizer")).seed)
+    assert drawn == [3, 4]
+
+
 def test_common_commands_are_thinned_out_and_the_others_kept(tmp_path: Path) -> None:
     verbs = []
     for share in (1.0, 0.0):

@@ -16,11 +16,10 @@ from typing import Any
 import torch
 from lightning import Callback, LightningModule, Trainer
 from torch import Tensor
-from torch.distributed.fsdp import FSDPModule
 
 from had.engines.base import Engine, SharedEngine
 from had.models.forward import scored_logits
-from had.models.sharding import full_state_dict
+from had.models.sharding import full_state_dict, reshard
 from had.runtime.ranks import gather, is_first, num_ranks, of_first
 
 # Mean change of the trainer's log-probabilities, in nats, of which an engine must show something.
@@ -194,9 +193,7 @@ def probe_logprobs(model: Any, probe: Probe) -> tuple[float, ...]:
         tokens_BT, torch.arange(num, device=device)[None], causal_B1TT, torch.zeros_like(sources_N), sources_N
     )
     model.train(was_training)
-    for module in model.modules():
-        if isinstance(module, FSDPModule):
-            module.reshard()  # nothing goes back here: left gathered, the root's next gradient is wrong
+    reshard(model)
     targets_N1 = tokens_BT[0, sources_N + 1][:, None]
     return tuple(torch.log_softmax(logits_NV, dim=-1).gather(1, targets_N1).squeeze(1).tolist())
 

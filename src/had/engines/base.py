@@ -134,3 +134,32 @@ def refusal(num_prompt: int, num_new: int, max_context_tokens: int) -> EngineFai
             f"{max_context_tokens} tokens; shorten the history or lower max_new_tokens"
         )
     return None
+
+
+def refusals(
+    prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_new_tokens: int, max_context_tokens: int
+) -> list[EngineFailure | None]:
+    """For each request to generate, why it cannot be answered.
+
+    Raises:
+        ValueError: the numbers of prompts and seeds differ.
+    """
+    if len(prompts) != len(seeds):
+        raise ValueError(f"seeds: expected one per prompt ({len(prompts)}), got {len(seeds)}")
+    return [refusal(len(prompt), max_new_tokens, max_context_tokens) for prompt in prompts]
+
+
+def check_scorable(
+    prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], max_context_tokens: int
+) -> None:
+    """Refuse what cannot be scored.
+
+    Raises:
+        ValueError: the numbers of prompts and responses differ, a prompt is empty, or a pair is too long.
+    """
+    if len(prompts) != len(responses):
+        raise ValueError(f"responses: expected one per prompt ({len(prompts)}), got {len(responses)}")
+    for index, (prompt, response) in enumerate(zip(prompts, responses, strict=True)):
+        failure = refusal(len(prompt), len(response), max_context_tokens)
+        if failure is not None:
+            raise ValueError(f"request {index}: {failure}")

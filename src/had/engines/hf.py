@@ -12,7 +12,14 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, refusal
+from had.engines.base import (
+    EngineFailure,
+    Generation,
+    ModelSource,
+    SamplingParams,
+    check_scorable,
+    refusals,
+)
 from had.engines.kv_cache import DecodePlan, KVRows, Plan, PrefillPlan, packed_attention_in
 from had.engines.packing import Row, pack, split_batches
 from had.engines.prefix import PrefixStore, encode
@@ -94,16 +101,15 @@ class HFEngine:
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
     ) -> list[Generation | EngineFailure]:
-        if len(prompts) != len(seeds):
-            raise ValueError(f"seeds: expected one per prompt ({len(prompts)}), got {len(seeds)}")
-        answers: dict[int, Generation | EngineFailure] = {}
-        rows = []
-        for index, prompt in enumerate(prompts):
-            failure = self._refuse(len(prompt), params.max_new_tokens)
-            if failure is not None:
-                answers[index] = failure
-            else:
-                rows.append(Row(index, tuple(prompt), encode(prompt), len(prompt) - 1))
+        refused = refusals(prompts, seeds, params.max_new_tokens, self._max_context_tokens)
+        answers: dict[int, Generation | EngineFailure] = {
+            index: failure for index, failure in enumerate(refused) if failure is not None
+        }
+        rows = [
+            Row(index, tuple(prompt), encode(prompt), len(prompt) - 1)
+            for index, prompt in enumerate(prompts)
+            if refused[index] is None
+        ]
         with packed_attention_in(self._model.config):
             for batch in split_batches(rows, params.max_new_tokens, self._max_batch_tokens):
                 answers |= self._generate_batch(batch, params, [seeds[row.request] for row in batch])
@@ -163,10 +169,6 @@ class HFEngine:
         self._prefixes.clear()
         self._version = version
 
-    def _refuse(self, num_prompt: int, num_new: int) -> EngineFailure | None:
-        """Why a request cannot be answered, None when it can."""
-        return refusal(num_prompt, num_new, self._max_context_tokens)
-
     def _prefill(self, batch: list[Row], rows: KVRows) -> Iterator[tuple[int, Tensor]]:
         """Fill the cache; yields the index of each row and its [N, V] float32 logits where wanted."""
         for packed in pack(batch, rows, self._prefixes, self._max_prefill_tokens):
@@ -220,13 +222,9 @@ class HFEngine:
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
     ) -> Iterator[tuple[int, Tensor]]:
         """For each non-empty response the [N, V] logits that predict its N tokens, in any order."""
-        if len(prompts) != len(responses):
-            raise ValueError(f"responses: expected one per prompt ({len(prompts)}), got {len(responses)}")
+        check_scorable(prompts, responses, self._max_context_tokens)
         rows = []
         for index, (prompt, response) in enumerate(zip(prompts, responses, strict=True)):
-            failure = self._refuse(len(prompt), len(response))
-            if failure is not None:
-                raise ValueError(f"request {index}: {failure}")
             if response:
                 ids = (*prompt, *response[:-1])
                 rows.append(Row(index, ids, encode(ids), len(prompt) - 1))

@@ -10,11 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, refusal
+from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, check_scorable, refusals
 from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
     SPARE_TOKENS_VARIABLE,
-    check_scorable,
     check_top_k,
     ranked_row,
     sampling_options,
@@ -142,10 +141,8 @@ class VLLMEngine:
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
     ) -> list[Generation | EngineFailure]:
-        if len(prompts) != len(seeds):
-            raise ValueError(f"seeds: expected one per prompt ({len(prompts)}), got {len(seeds)}")
         answers: list[Generation | EngineFailure | None] = [
-            refusal(len(prompt), params.max_new_tokens, self._max_context_tokens) for prompt in prompts
+            *refusals(prompts, seeds, params.max_new_tokens, self._max_context_tokens)
         ]
         asked = [index for index, answer in enumerate(answers) if answer is None]
         options = [sampling_options(params, seeds[index], self._eos_ids) for index in asked]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from had.engines.base import SamplingParams, refusal
+from had.engines.base import SamplingParams
 from had.records import TopKScores
 
 # One token more than the longest prompt with its reply: vLLM scores a text only together with a new token.
@@ -39,22 +39,6 @@ def sampling_options(params: SamplingParams, seed: int, eos_ids: Sequence[int]) 
 def scoring_options(top_k: int) -> dict[str, Any]:
     """Log-probabilities of every token of a text and of the `top_k` most probable ones beside it."""
     return {"temperature": 0.0, "max_tokens": NUM_SPARE_TOKENS, "prompt_logprobs": top_k}
-
-
-def check_scorable(
-    prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], max_context_tokens: int
-) -> None:
-    """Refuse what cannot be scored.
-
-    Raises:
-        ValueError: the numbers of prompts and responses differ, a prompt is empty, or a pair is too long.
-    """
-    if len(prompts) != len(responses):
-        raise ValueError(f"responses: expected one per prompt ({len(prompts)}), got {len(responses)}")
-    for index, (prompt, response) in enumerate(zip(prompts, responses, strict=True)):
-        failure = refusal(len(prompt), len(response), max_context_tokens)
-        if failure is not None:
-            raise ValueError(f"request {index}: {failure}")
 
 
 def check_top_k(top_k: int, max_logprobs: int) -> None:

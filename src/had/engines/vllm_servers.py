@@ -12,11 +12,10 @@ from typing import Any
 
 from torch import Tensor
 
-from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, refusal
+from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, check_scorable, refusals
 from had.engines.vllm_replica import Patience, RefusedError, Replica, ReplicaSet, UnreachableError
 from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
-    check_scorable,
     check_top_k,
     ranked_row,
     sampling_options,
@@ -110,12 +109,10 @@ class VLLMServers:
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
     ) -> list[Generation | EngineFailure]:
-        if len(prompts) != len(seeds):
-            raise ValueError(f"seeds: expected one per prompt ({len(prompts)}), got {len(seeds)}")
         answers: dict[int, Generation | EngineFailure] = {}
         bodies = {}
-        for index, prompt in enumerate(prompts):
-            failure = refusal(len(prompt), params.max_new_tokens, self._max_context_tokens)
+        refused = refusals(prompts, seeds, params.max_new_tokens, self._max_context_tokens)
+        for index, (prompt, failure) in enumerate(zip(prompts, refused, strict=True)):
             if failure is not None:
                 answers[index] = failure
             else:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import (
+    FSDPModule,
     MixedPrecisionPolicy,
     fully_shard,
     register_fsdp_forward_method,
@@ -86,6 +87,17 @@ def decoder_layers(model: PreTrainedModel) -> nn.ModuleList:
             "train it with trainer=ddp, or on a single device"
         )
     return layers
+
+
+def reshard(model: nn.Module) -> None:
+    """Give back the parameters that a forward pass gathered, where no backward pass follows it.
+
+    FSDP2 leaves the root's gathered for the backward pass; without one, its next gradient is wrong. Nothing
+    happens to a model that is not sharded.
+    """
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
 
 
 def full_state_dict(model: nn.Module) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
+from had.acting import ActingHalf
 from had.batch import TokenBatch
 from had.models.architecture import ModelSize, model_size, read_config
 from had.models.memory import (
@@ -22,18 +23,17 @@ from had.models.memory import (
     gathered_bytes,
     training_memory,
 )
-from had.models.model_files import ModelFiles
 from had.models.sharding import Placement
 from had.models.student import torch_dtype
 from had.planning.engine_memory import EngineMemory, Use, engine_memory
 from had.planning.timing import Server, Speed, Times, Training, estimate
 from had.planning.workload import Asked, Limits, Typical, Workload, workload
 from had.runtime.instantiate import as_plain, build, target_of
+from had.runtime.strategies import FullySharded
 from had.teachers.questions import TEACHER
 
 GIB = 2**30
 _DEFAULT_GPU_GIB = 80
-_SHARDED = "had.runtime.strategies.FullySharded"
 LONG_REPLY = 2  # length of the replies in the largest micro-batch, relative to the mean
 
 
@@ -85,7 +85,7 @@ class Plan:
     def is_sharded(self) -> bool:
         """Weights, gradients and optimizer state are split."""
         node = self.config.trainer.get("strategy")
-        return OmegaConf.is_dict(node) and node.get("_target_") == _SHARDED
+        return OmegaConf.is_dict(node) and issubclass(target_of(node), FullySharded)
 
     @cached_property
     def device_bytes(self) -> int:
@@ -109,19 +109,14 @@ class Plan:
     # models
 
     @cached_property
-    def student_files(self) -> ModelFiles:
-        """Names the student."""
-        return build(self.config.student.files)
-
-    @cached_property
-    def teacher_files(self) -> ModelFiles:
-        """Names the teacher."""
-        return build(self.config.teacher.files)
+    def acting(self) -> ActingHalf:
+        """Names the models; nothing else of it is used."""
+        return ActingHalf(self.config)
 
     @cached_property
     def student_config(self) -> Any:
         """The student's architecture."""
-        return read_config(self.student_files, self.assumptions["architectures"])
+        return read_config(self.acting.student_files, self.assumptions["architectures"])
 
     @cached_property
     def student(self) -> ModelSize:
@@ -131,7 +126,7 @@ class Plan:
     @cached_property
     def teacher(self) -> ModelSize:
         """The teacher's size."""
-        return model_size(read_config(self.teacher_files, self.assumptions["architectures"]))
+        return model_size(read_config(self.acting.teacher_files, self.assumptions["architectures"]))
 
     # work
 

@@ -87,8 +87,8 @@ def plan_text(plan: Plan) -> str:
     config = plan.config
     parts = [
         [
-            f"plan: {config.method.name} on {config.env.name}, {plan.student_files.path} taught by "
-            f"{plan.teacher_files.path}",
+            f"plan: {config.method.name} on {config.env.name}, {plan.acting.student_files.path} taught by "
+            f"{plan.acting.teacher_files.path}",
             f"{plan.ranks} process(es), {plan.strategy}, {plan.device_bytes / GIB:.0f} GiB each",
         ],
         _model_lines(plan),
@@ -156,5 +156,4 @@ def _time_lines(plan: Plan) -> list[str]:
         f"{speed['prefill_share']:.0%} in prefill) and {speed['tb_per_s']:g} TB/s "
         f"({speed['decode_share']:.0%});",
         f"  at least {layer_ms:g} ms a layer in a decoding step; no failures, start-up, environment time.",
-        "  Measure the speed of your GPU with experiments/gpu_check",
     ]

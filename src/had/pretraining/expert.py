@@ -90,7 +90,7 @@ class Expert:
             thought = f"The {goal.object} must be {TREATED[goal.treatment]}."
             return self._at(APPLIANCES[goal.treatment], thought, f"{goal.treatment} {held} with {{here}}")
         if goal.is_lamp:
-            return self._light(held)
+            return self._light()
         state = f"{TREATED[goal.treatment]} " if goal.treatment and held in self._treated else ""
         thought = f"The {state}{goal.object} goes to the {goal.target}."
         return self._at(goal.target, thought, f"move {held} to {{here}}")
@@ -108,7 +108,7 @@ class Expert:
         places = [place for place in self._places() if type_of(place) == place_type and place != here]
         return self._go(min(places, key=number_of), thought) if places else self._wander(thought)
 
-    def _light(self, held: str) -> Decision:
+    def _light(self) -> Decision:
         goal = self._goal
         assert goal is not None
         near = self._within_reach()

@@ -107,17 +107,17 @@ class Recipe:
             for games in self.games.values()
         ]
         return Corpus(
-            self.world,
-            sources,
-            self.habits,
-            self.harness,
-            renderer,
-            self.noise,
-            self.without_share,
-            self.disguise_share,
-            self.seed,
-            self.common,
-            self.common_share,
+            world=self.world,
+            sources=sources,
+            habits=self.habits,
+            harness=self.harness,
+            renderer=renderer,
+            noise=self.noise,
+            without_share=self.without_share,
+            disguise_share=self.disguise_share,
+            seed=self.seed if self.start_from is None else self.seed + 1,  # other games in another order
+            common=self.common,
+            common_share=self.common_share,
         )
 
     def train(self, folder: Path, report: Callable[[dict[str, float]], None] = lambda row: None) -> Path:
