@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from had.harness.compose import Harness
 from had.harness.tracker import Tracker
-from had.pretraining.player import Habits
+from had.pretraining.player import Habits, ImitatedPlayer
 from had.pretraining.world import World
 from had.prompts.render import Renderer
 from had.prompts.views import PastTurn, Shown, ShownTurn, View
@@ -38,11 +38,15 @@ class Noise:
         max_rate: every episode draws its own rate of random commands between 0 and this.
         refused_share: share of the random commands that the environment will refuse.
         repeat_probability: chance that a random command is repeated at the next turn, again and again.
+        bad_share: share of the episodes that a player with `bad_habits` plays, while the expert comments.
+        bad_habits: of that player; states like those of a weak student.
     """
 
     max_rate: float = 0.4
     refused_share: float = 0.4
     repeat_probability: float = 0.3
+    bad_share: float = 0.0
+    bad_habits: Habits = field(default_factory=lambda: Habits(forgetfulness=0.8, carelessness=0.6))
 
 
 @dataclass(frozen=True)
@@ -120,21 +124,32 @@ class Corpus:
         vocabulary = list(step.commands)
         names = self._names(task.goal, step.state.places, rng)
         rate, wild, seed = rng.uniform(0, self.noise.max_rate), None, rng.getrandbits(32)
+        actor = self._actor(expert, task.goal, step, rng)
         while not step.is_done and len(past) < max_turns:
             now = Shown(step.observation, step.commands, self.harness.text(facts, seed))
             decision = expert.decide()
             if self._keeps(decision.command, rng):
                 samples.append(self._sample(task.goal, past, now, decision.reply, rng, names))
+            played = decision if actor is expert else actor.decide()
             wild = self._stray(wild, rate, step.commands, vocabulary, rng)
-            command = decision.command if wild is None else wild
-            reply = f"Thought: {decision.thought}\nAction: {command}"
+            command = played.command if wild is None else wild
+            reply = f"Thought: {played.thought}\nAction: {command}"
             past.append(Shown(now.observation, now.commands, now.harness_text, reply))
             step = env.step(command)
             vocabulary = list(dict.fromkeys([*vocabulary, *step.commands]))
-            expert.observe(command, step)
+            for player in {id(player): player for player in (expert, actor)}.values():
+                player.observe(command, step)
             tracker.advance(command, step)
             facts = tracker.facts()
         return samples
+
+    def _actor(self, expert: ImitatedPlayer, goal: str, step: EnvStep, rng: random.Random) -> ImitatedPlayer:
+        """Who plays this episode: the expert, or a player with bad habits."""
+        if not self.noise.bad_share or rng.random() >= self.noise.bad_share:
+            return expert
+        actor = self.world.make_player(self.noise.bad_habits, random.Random(rng.random()))
+        actor.start(goal, step)
+        return actor
 
     def _keeps(self, command: str, rng: random.Random) -> bool:
         return command.partition(" ")[0] not in self.common or rng.random() < self.common_share

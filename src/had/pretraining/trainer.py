@@ -39,6 +39,7 @@ class Schedule:
         chunk_episodes: expert episodes of one chunk.
         own_play_start: step from which chunks also hold the model's own play.
         save_every_s: seconds between checkpoints.
+        autocast: matrix products in bfloat16 (weights, gradients and optimizer stay float32).
     """
 
     num_steps: int
@@ -52,6 +53,7 @@ class Schedule:
     chunk_episodes: int = 40
     own_play_start: int = 10**9
     save_every_s: float = 60.0
+    autocast: bool = False
 
     def lr_at(self, step: int) -> float:
         """Learning rate of a step."""
@@ -155,7 +157,8 @@ class Imitation:
         started = time.monotonic()
         self.optimizer.set_lr(self.schedule.lr_at(self.step))
         self.model.train()
-        reply, prompt = imitation_losses(self.model, batch, pad_id)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.schedule.autocast):
+            reply, prompt = imitation_losses(self.model, batch, pad_id)
         (reply + self.schedule.prompt_loss_weight * prompt).backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
