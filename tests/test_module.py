@@ -339,7 +339,7 @@ def sharded_step(rank: int, folder: Path) -> None:
         torch.save((metrics, gradient), folder / "result.pt")
     dist.barrier()
     dist.destroy_process_group()
-    os._exit(0)  # gloo's threads are still winding down, and now and then abort an orderly exit of the interpreter
+    os._exit(0)  # the threads of gloo that wind down now and then abort an orderly exit
 
 
 def test_sharded_parameters_equal_one_process(tmp_path):
