@@ -18,8 +18,8 @@ header { background: #1f3d5a; color: #fff; padding: 12px 24px; } header a { colo
 main { display: grid; grid-template-columns: 3fr 2fr; gap: 16px; padding: 16px 24px; }
 section { background: #fff; border: 1px solid #ddd; border-radius: 6px; padding: 16px; }
 section { overflow-wrap: anywhere; }
-a.button { display: inline-block; white-space: nowrap; margin: 2px 4px 2px 0; padding: 4px 10px; border: 1px solid #17598f;
-  border-radius: 4px; text-decoration: none; color: #17598f; }
+a.button { display: inline-block; white-space: nowrap; margin: 2px 4px 2px 0; padding: 4px 10px;
+  border: 1px solid #17598f; border-radius: 4px; text-decoration: none; color: #17598f; }
 a.selected { background: #17598f; color: #fff; }
 a.buy { background: #f0a202; color: #222; font-weight: bold; }
 .no_effect { color: #a33; } .small { font-size: 85%; color: #555; }
