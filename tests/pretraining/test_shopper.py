@@ -27,17 +27,17 @@ TASKS = WebShopTasks(SHOP, num_test=200, num_validation=100).tasks("train")[:80]
     [
         (
             "Find me quick drying hoodies with color: grey, and size: xl, and price lower than 70.00 dollars",
-            ShoppingList("quick drying hoodies", ("grey", "xl"), 70.0),
+            ShoppingList("quick drying hoodies", {"color": "grey", "size": "xl"}, 70.0),
         ),
         ("Find me high definition action cameras", ShoppingList("high definition action cameras")),
         (
             "Find me machine wash, men's shirts with classic fit with size: 3x | tall, and price lower than "
             "40.00 dollars",
-            ShoppingList("machine wash men's shirts with classic fit", ("3x | tall",), 40.0),
+            ShoppingList("machine wash men's shirts with classic fit", {"size": "3x | tall"}, 40.0),
         ),
         (
             "Find me tea with flavor: salt, and pepper, and size: 1 pack",
-            ShoppingList("tea", ("salt, and pepper", "1 pack")),
+            ShoppingList("tea", {"flavor": "salt, and pepper", "size": "1 pack"}),
         ),
         ("i need a lamp that is cheap.", ShoppingList("a lamp that is cheap")),
         ("", ShoppingList("")),

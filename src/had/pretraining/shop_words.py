@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from had.envs.base import TextEnv
 from had.envs.webshop.env import SEPARATOR
 from had.pretraining.shopper import Shopper
+from had.pretraining.shopping_list import read_goal
 from had.pretraining.world import Words
 from had.prompts.views import Shown, ShownTurn
 from had.records import Task
@@ -48,6 +49,13 @@ PHRASES = (
     " product",
     " nothing",
     " none",
+    " I look at",
+    " I select",
+    " I need",
+    " No",
+    " I buy it.",
+    " All is selected.",
+    " Nothing here fits.",
     " and price lower than",
     " dollars",
     " with",
@@ -60,12 +68,15 @@ PHRASES = (
 )
 _ID = re.compile(r"(?=[a-z0-9]*\d)[a-z0-9]{10}")
 _CLICKED_ID = re.compile(rf"click\[({_ID.pattern})\]")
+_GOAL_END = re.compile(r" with [^:,]+: | and price lower than |, and price lower than ")
 _ANY_ID = re.compile(r"\b[A-Za-z0-9]{10}\b")
 
 
 @dataclass(frozen=True)
 class ShopLexicon:
-    """A `Lexicon`: the ids of products become tokens, in capitals (pages) and without (commands).
+    """A `Lexicon`: ids, properties, things, option names and values are tokens, and so are their commands.
+
+    Ids are tokens in capitals (pages), without (harness) and as commands.
 
     Attributes:
         make_env: makes a shop.
@@ -93,7 +104,37 @@ class ShopLexicon:
                 shopper.observe(decision.command, step)
                 ids |= set(_CLICKED_ID.findall("\n".join(step.commands)))
         env.close()
-        return Words(sorted(name.upper() for name in ids), (*PHRASES, *sorted(ids)), texts)
+        names = [name.upper() for name in sorted(ids)]
+        clicked = [f" click[{name}]" for name in sorted(ids)]
+        fixed = [*PHRASES, *(f" {name}" for name in sorted(ids)), *clicked, *goal_phrases(tasks)]
+        return Words(names, tuple(fixed), texts)
+
+
+def goal_phrases(tasks: Sequence[Task]) -> list[str]:
+    """Properties, things, and names and values of options, as goals, pages, searches and commands show them.
+
+    In a goal such as `dust proof, shock absorbing phone cases with color: red` a property stands before a
+    comma, or, where it does so in another goal, before the thing.
+    """
+    lists = [read_goal(task.goal) for task in tasks]
+    properties = {piece for task in tasks for piece in _listed(task.goal)[:-1]}
+    things: set[str] = set()
+    for task in tasks:
+        last = _listed(task.goal)[-1]
+        known = max((name for name in properties if last.startswith(f"{name} ")), key=len, default="")
+        things.add(last.removeprefix(known).strip())
+    names = {name for wanted in lists for name in wanted.options}
+    values = {value for wanted in lists for value in wanted.values}
+    words = [f" {word}" for word in sorted(properties | things | names | values)]
+    titles = [f" {word.title()}" for word in sorted(properties)]
+    searches = [f" search[{word}" for word in sorted(properties)]
+    return [*words, *titles, *searches, *(f" click[{value}]" for value in sorted(values))]
+
+
+def _listed(goal: str) -> list[str]:
+    """`["dust proof", "shock absorbing phone cases"]`."""
+    thing = _GOAL_END.split(goal)[0].removeprefix("Find me ")
+    return [piece.strip() for piece in thing.split(",")]
 
 
 class IdDisguise:
@@ -102,7 +143,7 @@ class IdDisguise:
     def draw(
         self, goal: str, places: Sequence[str], known: Sequence[str], rng: random.Random
     ) -> dict[str, str]:
-        ids = sorted(name for name in known if _ID.fullmatch(name))
+        ids = sorted(name.strip() for name in known if _ID.fullmatch(name.strip()))
         return dict(zip(ids, rng.sample(ids, len(ids)), strict=True))
 
     def text(self, text: str, names: Mapping[str, str]) -> str:

@@ -18,8 +18,6 @@ from had.records import Effect, EnvStep
 _BUTTONS = (pages.BUY, pages.BACK_TO_SEARCH, pages.PREVIOUS, pages.NEXT)
 BUY, BACK, PREVIOUS, NEXT = (f"click[{name.lower()}]" for name in _BUTTONS)
 MAX_OPENED = 4  # products after which it takes what it finds: two turns each, of fifteen
-_STEM = 4  # letters by which words are compared: hoodies and Hooded, bookcases and Book
-_WORD = re.compile(r"[a-z]+")
 _PRICE = re.compile(r"\$([\d.]+)")
 
 
@@ -47,13 +45,13 @@ def _price(text: str) -> float:
     return max(amounts) if amounts else 0.0
 
 
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.lower()) if len(word) > 2}
-
-
 @dataclass
 class Shopper:
     """An `ImitatedPlayer` of the shop.
+
+    It opens products in the order of the search, which names the options too, as long as they are not too
+    dear. Its thoughts say first what a small model can read off the page: the id that is opened, the group of
+    an option before its value.
 
     A forgetful one opens a product drawn at random from the page of results, whatever it has seen and
     whatever is wanted; a careless one buys with options unselected.
@@ -108,32 +106,28 @@ class Shopper:
         fresh = [offer for offer in listed if offer.asin not in self._opened]
         fitting = [offer for offer in fresh if offer.price <= self._wanted.price_limit]
         if fitting:
-            return self._open(max(fitting, key=self._fit))  # the first of the best
+            return self._open(fitting[0])
         if NEXT in self._commands():
             return Decision("Nothing here fits.", NEXT)
         return Decision("Nothing here fits.", BACK)
 
-    def _fit(self, offer: Offer) -> int:
-        """Shared words; the last one wanted, which says what kind of thing it is, counts for three."""
-        wanted, title = self._wanted.wanted, _stems(offer.title)
-        kind = _stems(wanted.rpartition(" ")[2])
-        return len(title & _stems(wanted)) + 2 * len(title & kind)
-
     def _open(self, offer: Offer) -> Decision:
-        return Decision(f"{offer.title} may fit.", f"click[{offer.asin}]")
+        return Decision(f"I look at {offer.asin.upper()}.", f"click[{offer.asin}]")
 
     def _at_product(self) -> Decision:
         wanted, commands = self._wanted, self._commands()
-        missing = [value for value in wanted.values if f"click[{value}]" not in commands]
+        options = wanted.options.items()
+        missing = [(name, value) for name, value in options if f"click[{value}]" not in commands]
         has_time = len(self._opened) < MAX_OPENED
         if self._slips():
             return Decision("I buy it.", BUY)
         if missing and has_time:
-            return Decision(f"It has no {missing[0]}.", PREVIOUS)
+            name, value = missing[0]
+            return Decision(f"No {name}: {value}.", PREVIOUS)
         selected = self._selected()
-        for value in wanted.values:
-            if value not in missing and value not in selected:
-                return Decision(f"I select {value}.", f"click[{value}]")
+        for name, value in options:
+            if (name, value) not in missing and value not in selected:
+                return Decision(f"I select {name}: {value}.", f"click[{value}]")
         return Decision("All is selected." if wanted.values and not missing else "I buy it.", BUY)
 
     def _selected(self) -> set[str]:
