@@ -10,7 +10,8 @@ import pytest
 from small_recipes import small_recipe
 
 from had.envs.pool import SerialPool
-from had.pretraining.corpus import Corpus, Sample
+from had.pretraining.corpus import Corpus, Noise, Sample
+from had.pretraining.player import Habits
 from had.prompts.parse import ParsedAction, parse_action
 from had.prompts.views import Shown, View
 from had.rollout.player import Player
@@ -52,6 +53,22 @@ def test_a_reply_is_a_thought_and_a_command_of_the_environment(corpus: Corpus) -
         assert isinstance(parsed, ParsedAction)
         listed = _LISTED.findall(prompt.rpartition("<|user|>")[2])
         assert corpus.world.grammar.is_listed(parsed.action, listed), (parsed.action, listed)
+
+
+def test_a_bad_player_shows_states_and_the_expert_still_comments(corpus: Corpus) -> None:
+    """What is played differs from what is advised, in the same game."""
+    habits = Habits(forgetfulness=1.0, carelessness=1.0)
+    bad = Noise(max_rate=0.0, bad_share=1.0, bad_habits=habits)
+    followed, first = {}, {}
+    for noise in (Noise(max_rate=0.0), bad):
+        game = replace(corpus, noise=noise, without_share=0.0, disguise_share=0.0)
+        texts = [text_of(game, sample) for sample in game.chunk(2, 1)]
+        advised = [reply.removesuffix("<|end|>").rpartition("Action: ")[2] for _, reply in texts]
+        played = [prompt.rpartition("Action: ")[2].partition("<|end|>")[0] for prompt, _ in texts]
+        first[noise.bad_share] = texts[0]
+        followed[noise.bad_share] = [a == p for a, p in zip(advised[:-1], played[1:], strict=True)]
+    assert first[0.0] == first[1.0]
+    assert all(followed[0.0]) and not all(followed[1.0])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])

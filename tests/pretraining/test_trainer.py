@@ -215,3 +215,17 @@ def test_training_learns_what_it_is_shown(tmp_path: Path) -> None:
     run.run()
     losses: Sequence[float] = [float(row["loss_reply"]) for row in rows(tmp_path)]
     assert losses[-1] < 0.1 < losses[0]
+
+
+def test_products_in_bfloat16_leave_the_weights_in_float32_and_lead_about_where_float32_leads(tmp_path):
+    models = {}
+    for name, autocast in (("exact", False), ("autocast", True)):
+        schedule = Schedule(num_steps=9, batch_tokens=60, num_warmup=2, chunk_episodes=8, autocast=autocast)
+        models[name] = make_model()
+        Imitation(models[name], DrawnCorpus(), schedule, tmp_path / name).run()
+    exact, rounded = (
+        torch.cat([p.detach().flatten() for p in models[n].parameters()]) for n in ("exact", "autocast")
+    )
+    assert rounded.dtype == torch.float32
+    start = torch.cat([p.detach().flatten() for p in make_model().parameters()])
+    assert 0 < (rounded - exact).norm() < 0.2 * (exact - start).norm()
