@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from had.envs.base import TextEnv
 from had.harness.compose import Harness
 from had.harness.tracker import Tracker
-from had.pretraining.player import Habits, ImitatedPlayer
+from had.pretraining.journeys import Journey, Journeys, Moment, PlayedJourneys, Route
+from had.pretraining.player import Decision, Habits, ImitatedPlayer
 from had.pretraining.world import World
 from had.prompts.render import Renderer
 from had.prompts.views import PastTurn, Shown, ShownTurn, View
@@ -72,6 +74,7 @@ class Corpus:
         seed: of everything.
         common: first words of commands that make up most of an episode, such as `go`.
         common_share: share of the states with such a command that are kept: the others weigh more then.
+        journeys: whether they are played afresh or kept.
     """
 
     world: World
@@ -85,6 +88,14 @@ class Corpus:
     seed: int = 0
     common: Sequence[str] = ()
     common_share: float = 1.0
+    journeys: Journeys = field(default_factory=PlayedJourneys)
+    _env: TextEnv | None = field(default=None, init=False, repr=False)
+
+    def close(self) -> None:
+        """Close the environment; the next journey makes another."""
+        if self._env is not None:
+            self._env.close()
+            self._env = None
 
     def chunk(self, number: int, num_episodes: int) -> list[Sample]:
         """The samples of one chunk of expert episodes."""
@@ -114,33 +125,64 @@ class Corpus:
         return samples
 
     def _play(self, task: Task, max_turns: int, rng: random.Random) -> list[Sample]:
-        env, tracker = self.world.make_env(), Tracker(max_turns)
+        signature = f"{max_turns} turns\n{self.habits}\n{self.noise}"
+        route = Route(task, signature, lambda rng: self._set_out(task, max_turns, rng), self._names)
+        return self._comment(self.journeys.draw(route, rng), max_turns, rng)
+
+    def _set_out(self, task: Task, max_turns: int, rng: random.Random) -> Journey:
+        """Begin an episode; it is played while the moments of the journey are read."""
+        if self._env is None:
+            self._env = self.world.make_env()
         expert = self.world.make_player(self.habits, rng)
-        step = env.reset(task)
-        facts = tracker.start(step)
-        expert.start(task.goal, step)
-        past: list[Shown] = []
-        samples: list[Sample] = []
-        vocabulary = list(step.commands)
-        names = self._names(task.goal, step.state.places, rng)
-        rate, wild, seed = rng.uniform(0, self.noise.max_rate), None, rng.getrandbits(32)
-        actor = self._actor(expert, task.goal, step, rng)
-        while not step.is_done and len(past) < max_turns:
-            now = Shown(step.observation, step.commands, self.harness.text(facts, seed))
-            decision = expert.decide()
-            if self._keeps(decision.command, rng):
-                samples.append(self._sample(task.goal, past, now, decision.reply, rng, names))
-            played = decision if actor is expert else actor.decide()
-            wild = self._stray(wild, rate, step.commands, vocabulary, rng)
-            command = played.command if wild is None else wild
-            reply = f"Thought: {played.thought}\nAction: {command}"
-            past.append(Shown(now.observation, now.commands, now.harness_text, reply))
-            step = env.step(command)
-            vocabulary = list(dict.fromkeys([*vocabulary, *step.commands]))
+        step = self._env.reset(task)
+        goal = step.goal or task.goal
+        expert.start(goal, step)
+        names = self._names(goal, step.state.places, rng)
+        rate, wording = rng.uniform(0, self.noise.max_rate), rng.getrandbits(32)
+        actor = self._actor(expert, goal, step, rng)
+        return Journey(goal, names, wording, self._travel(step, expert, actor, rate, max_turns, rng))
+
+    def _travel(
+        self,
+        step: EnvStep,
+        expert: ImitatedPlayer,
+        actor: ImitatedPlayer,
+        rate: float,
+        max_turns: int,
+        rng: random.Random,
+    ) -> Iterator[Moment]:
+        assert self._env is not None
+        wild: str | None = None
+        before: Decision | None = None
+        listed = list(step.commands)
+        for _ in range(max_turns):
+            if step.is_done:
+                return
+            label = expert.decide()
+            yield Moment(step, label, before)
+            played = label if actor is expert else actor.decide()
+            wild = self._stray(wild, rate, step, listed, rng)
+            before = played if wild is None else replace(played, command=wild)
+            step = self._env.step(before.command)
+            listed = list(dict.fromkeys([*listed, *step.commands]))
             for player in {id(player): player for player in (expert, actor)}.values():
-                player.observe(command, step)
-            tracker.advance(command, step)
-            facts = tracker.facts()
+                player.observe(before.command, step)
+
+    def _comment(self, journey: Journey, max_turns: int, rng: random.Random) -> list[Sample]:
+        """The expert's replies at the states of a journey."""
+        tracker, past, samples = Tracker(max_turns), list[Shown](), list[Sample]()
+        now = Shown("", (), "")
+        for moment in journey.moments:
+            step = moment.step
+            if moment.before is None:
+                tracker.start(step)
+            else:
+                tracker.advance(moment.before.command, step)
+                past.append(replace(now, reply=moment.before.reply))
+            now = Shown(step.observation, step.commands, self.harness.text(tracker.facts(), journey.wording))
+            if self._keeps(moment.label.command, rng):
+                reply = moment.label.reply
+                samples.append(self._sample(journey.goal, past, now, reply, rng, journey.names))
         return samples
 
     def _actor(self, expert: ImitatedPlayer, goal: str, step: EnvStep, rng: random.Random) -> ImitatedPlayer:
@@ -155,22 +197,14 @@ class Corpus:
         return command.partition(" ")[0] not in self.common or rng.random() < self.common_share
 
     def _stray(
-        self,
-        last: str | None,
-        rate: float,
-        commands: Sequence[str],
-        vocabulary: Sequence[str],
-        rng: random.Random,
+        self, last: str | None, rate: float, step: EnvStep, listed: Sequence[str], rng: random.Random
     ) -> str | None:
         """A random command to execute instead of the expert's, or None."""
         if last is not None and rng.random() < self.noise.repeat_probability:
             return last
         if rng.random() >= rate:
             return None
-        refused = [command for command in vocabulary if command not in commands]
-        if refused and rng.random() < self.noise.refused_share:
-            return rng.choice(refused)
-        return rng.choice(list(commands))
+        return self.world.strays.draw(step, listed, self.noise.refused_share, rng)
 
     def _names(self, goal: str, places: Sequence[str], rng: random.Random) -> Mapping[str, str]:
         if rng.random() >= self.disguise_share:

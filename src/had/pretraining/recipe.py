@@ -20,6 +20,7 @@ from had.models.induction import add_induction_head
 from had.models.student import load_model, load_tokenizer, save_hf
 from had.models.tiny import make_qwen3
 from had.pretraining.corpus import Corpus, Noise, Sample, Source
+from had.pretraining.journeys import Journeys, PlayedJourneys
 from had.pretraining.player import Habits
 from had.pretraining.tokenizer import build_tokenizer, phrases
 from had.pretraining.trainer import Imitation, Schedule
@@ -67,6 +68,7 @@ class Recipe:
         vocab_size: of the tokenizer.
         own_play_episodes: episodes of the model's own play in a chunk, once they begin.
         common, common_share: states with these commands are thinned out (see `Corpus`).
+        journeys: whether the expert's episodes are played afresh or kept on disk.
         start_from: folder of a saved model that goes on learning, with its tokenizer; None: from scratch.
         seed: of everything.
     """
@@ -85,6 +87,7 @@ class Recipe:
     own_play_episodes: int = 32
     common: Sequence[str] = ()
     common_share: float = 1.0
+    journeys: Journeys = field(default_factory=PlayedJourneys)
     start_from: str | None = None
     seed: int = 0
 
@@ -118,6 +121,7 @@ class Recipe:
             seed=self.seed if self.start_from is None else self.seed + 1,  # other games in another order
             common=self.common,
             common_share=self.common_share,
+            journeys=self.journeys,
         )
 
     def train(self, folder: Path, report: Callable[[dict[str, float]], None] = lambda row: None) -> Path:
@@ -129,8 +133,12 @@ class Recipe:
         tokenizer = corpus.renderer.tokenizer
         model = self._new_model(tokenizer) if start is None else load_model(start)
         _log.info("parameters: %d", sum(parameter.numel() for parameter in model.parameters()))
-        training = Imitation(model, corpus, self.schedule, folder, OwnPlay(corpus, self.own_play_episodes))
-        training.run(report)
+        own_play = OwnPlay(corpus, self.own_play_episodes)
+        try:
+            Imitation(model, corpus, self.schedule, folder, own_play).run(report)
+        finally:
+            own_play.close()
+            corpus.close()
         return save_hf(model.bfloat16(), tokenizer, folder / "model")
 
     def _new_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -153,6 +161,13 @@ class OwnPlay:
 
     corpus: Corpus
     num_episodes: int
+    _pool: SerialPool | None = field(default=None, init=False, repr=False)
+
+    def close(self) -> None:
+        """Close the environments; the next play makes others."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
     def __call__(self, model: PreTrainedModel, chunk: int) -> list[Sample]:
         """Relabelled samples of the model's own play at temperature 1."""
@@ -161,8 +176,9 @@ class OwnPlay:
         actor = EngineActor(engine, renderer, SamplingParams(1.0, MAX_REPLY_TOKENS))
         source = rng.choices(self.corpus.sources, [source.weight for source in self.corpus.sources])[0]
         world = self.corpus.world
-        pool = SerialPool(world.make_env, self.num_episodes)
-        player = Player(pool, world.grammar, self.corpus.harness, renderer, source.max_turns)
+        if self._pool is None:
+            self._pool = SerialPool(world.make_env, self.num_episodes)
+        player = Player(self._pool, world.grammar, self.corpus.harness, renderer, source.max_turns)
         tasks = rng.sample(list(source.tasks), self.num_episodes)
         episodes = player.play(tasks, actor, seed=derive_seed(self.corpus.seed, chunk), prefix=f"own{chunk}")
         model.train()

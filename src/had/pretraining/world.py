@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from had.envs.base import CommandGrammar, TextEnv
 from had.pretraining.player import Habits, ImitatedPlayer
+from had.pretraining.strays import ListedStrays, Strays
 from had.prompts.views import Shown, ShownTurn
 from had.records import Task
 
@@ -67,6 +68,7 @@ class World:
         make_player: makes the imitated player of one episode.
         lexicon: finds the words of the tokenizer.
         disguise: renames things from episode to episode.
+        strays: draws the commands of noise.
     """
 
     make_env: Callable[[], TextEnv]
@@ -74,3 +76,4 @@ class World:
     make_player: Callable[[Habits, random.Random], ImitatedPlayer]
     lexicon: Lexicon
     disguise: Disguise
+    strays: Strays = field(default_factory=ListedStrays)
