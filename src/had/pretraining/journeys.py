@@ -128,6 +128,7 @@ def _moment(plain: dict[str, Any]) -> Moment:
 
 
 def _step(plain: dict[str, Any]) -> EnvStep:
-    state = {key: tuple(value) if isinstance(value, list) else value for key, value in plain["state"].items()}
-    read = {"commands": tuple(plain["commands"]), "effect": Effect(plain["effect"]), "state": EnvState(**state)}
-    return EnvStep(**{**plain, **read})
+    state = plain["state"]
+    lists = {key: tuple(state[key]) for key in ("held", "places", "details")}
+    read = {"state": EnvState(state["location"], **lists), "effect": Effect(plain["effect"])}
+    return EnvStep(**{**plain, **read, "commands": tuple(plain["commands"])})

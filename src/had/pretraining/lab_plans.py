@@ -59,8 +59,8 @@ def plan_for(goal: str) -> Plan:
             return FindFurniture(match["box"], match["room"])
         return FindAnimal(match["kind"], match["box"], match["room"])
     if match := _MEASURE.match(goal):
-        names = (match[key] for key in ("thing", "room", "above", "below", "boxes"))
-        return Measure(*names, limit=float(match["limit"]))
+        thing, room, limit, above, below, boxes = match.groups()
+        return Measure(thing, room, float(limit), above, below, boxes)
     if "life span" in goal:
         return RankAnimals(tuple(dict.fromkeys(_SPAN.findall(goal))))
     raise ValueError(
@@ -141,9 +141,10 @@ class FindPlant:
         if not found:
             return Decision("I want a(n) plant: greenhouse.", LOOK)
         pot, plant = found[0].groups()
+        named = f"The {pot} (containing a {plant}) is"  # in the order of the look around
         if plant not in notes.focused and not slips():
-            return Decision(f"The {plant} is a(n) plant.", f"focus on {plant}")
-        return Decision(f"The {plant} is in focus.", f"pick up {pot}")
+            return Decision(f"{named} a(n) plant.", f"focus on {plant}")
+        return Decision(f"{named} in focus.", f"pick up {pot}")
 
 
 @dataclass(frozen=True)
@@ -178,18 +179,20 @@ class Measure:
 
     thing: str
     room: str
+    limit: float  # degrees Celsius
     above: str
     below: str
     boxes: str
-    limit: float
 
     def next(self, notes: Notebook, slips: Slip) -> Decision:
-        for name, room, first in (("thermometer", "kitchen", "First"), (self.thing, self.room, "Next")):
+        for name, room, first in (
+            ("thermometer", "kitchen", "First, the thermometer, which is in the kitchen."),
+            (self.thing, self.room, f"Next, the {self.thing}, which is located around the {self.room}."),
+        ):
             if name not in notes.held:
-                thought = f"{first}, the {name}, which is located around the {room}."
-                return _teleport(thought, room) if notes.here != room else Decision(thought, f"pick up {name}")
+                return Decision(first, f"pick up {name}" if notes.here == room else f"teleport {room}")
             if name not in notes.focused and not slips():
-                return Decision(f"{first}, focus on the {name}.", f"focus on {name}")
+                return Decision(f"{first.partition(',')[0]}, focus on the {name}.", f"focus on {name}")
         reading = notes.readings.get(self.thing)
         if reading is None and not slips():
             return Decision(f"Then the temperature of {self.thing}.", f"use thermometer on {self.thing}")

@@ -18,8 +18,9 @@ from had.records import EnvStep
 class Scientist:
     """An `ImitatedPlayer` of ScienceWorld with teleportation.
 
-    A forgetful one teleports into any room instead of the right one; a careless one goes on without focusing
-    or measuring, and takes the first animal for the one with the life span that is asked for.
+    A forgetful one teleports into any room instead of looking or of going on to the right one, and looks
+    around instead of using what it has seen; a careless one goes on without focusing or measuring, and takes
+    the first animal for the one with the life span that is asked for.
 
     Attributes:
         habits: how well it plays.
@@ -52,10 +53,12 @@ class Scientist:
         decision = self._plan.next(self._notes, self._slips)
         if decision.command == self._notes.refused:
             return Decision("That did nothing.", LOOK)
-        if decision.command.startswith("teleport ") and self.rng.random() < self.habits.forgetfulness:
+        if self.rng.random() >= self.habits.forgetfulness:
+            return decision
+        if decision.command == LOOK or decision.command.startswith("teleport "):
             room = self.rng.choice(ROOMS)
             return Decision(f"I go to the {room}.", f"teleport {room}")
-        return decision
+        return Decision("I look again.", LOOK)
 
     def _slips(self) -> bool:
         return self.rng.random() < self.habits.carelessness

@@ -12,9 +12,7 @@ from had.records import EnvStep
 class Strays(Protocol):
     """Draws stray commands."""
 
-    def draw(
-        self, step: EnvStep, listed: Sequence[str], refused_share: float, rng: random.Random
-    ) -> str:
+    def draw(self, step: EnvStep, listed: Sequence[str], refused_share: float, rng: random.Random) -> str:
         """A command for the present state.
 
         Args:
@@ -28,9 +26,7 @@ class Strays(Protocol):
 class ListedStrays:
     """The `Strays` of environments that list their commands."""
 
-    def draw(
-        self, step: EnvStep, listed: Sequence[str], refused_share: float, rng: random.Random
-    ) -> str:
+    def draw(self, step: EnvStep, listed: Sequence[str], refused_share: float, rng: random.Random) -> str:
         refused = [command for command in listed if command not in step.commands]
         if refused and rng.random() < refused_share:
             return rng.choice(refused)
