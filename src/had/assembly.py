@@ -14,12 +14,14 @@ from had.acting import ActingHalf
 from had.callbacks.checkpoints import RoundCheckpoint
 from had.callbacks.engine_sleep import SleepWhileTraining
 from had.callbacks.evaluation import EvaluationCallback
+from had.callbacks.run_summary import run_summary
 from had.callbacks.run_tables import RunTables
 from had.data.collector import Collector
 from had.data.datamodule import RoundDataModule
 from had.data.record_dump import RecordDump
 from had.data.replay import ReplayBuffer
 from had.engines.base import SamplingParams
+from had.engines.usage import EngineMeter
 from had.models.model_files import ModelFiles
 from had.models.sharding import Placement, full_state_dict, unsharded_copy
 from had.models.student import save_hf
@@ -164,6 +166,12 @@ class Assembly:
             others[INITIAL_STUDENT] = Teacher(frozen, acting.student_renderer, sampling, INITIAL_STUDENT)
         return Labeler(teacher, questions, acting.student_renderer, others)
 
+    @property
+    def meter(self) -> EngineMeter:
+        """Counts what the engines do."""
+        others = [other.engine for other in self.labeler.others.values()]
+        return EngineMeter([self.acting.student_engine, self.acting.teacher_engine, *others])
+
     # the learning half
 
     def _buffer(self) -> ReplayBuffer:
@@ -183,6 +191,7 @@ class Assembly:
             data.tasks_per_round,
             self.config.seed,
             self.acting.on_phase,
+            self.meter,
         )
         layouts = [build(node) for node in self.config.method.layouts]
         dump = RecordDump(self.folder / "records") if data.dump_records else None
@@ -233,17 +242,22 @@ class Assembly:
             self.folder / "eval.csv",
             save_best=lambda module: self.save(module, "best"),
             is_resumed=bool(self.config.resume),
+            watch=self.tables.watches["evaluate"],
         )
 
     @cached_property
     def tables(self) -> RunTables:
         """The CSV files of the run."""
-        return RunTables(self.folder, list(self.config.method.columns))
+        columns, bottleneck = list(self.config.method.columns), build(self.config.bottleneck)
+        return RunTables(self.folder, columns, bottleneck=bottleneck)
 
     def callbacks(self) -> list[Callback]:
         """In the order in which they must run."""
-        acting, checkpoints = self.acting, RoundCheckpoint(self.folder / "checkpoints")
-        sync = build(self.config.weight_sync, engine=acting.student_engine, probe=acting.probe)
+        acting, watches = self.acting, self.tables.watches
+        checkpoints = RoundCheckpoint(self.folder / "checkpoints", watches["save"])
+        sync = build(
+            self.config.weight_sync, engine=acting.student_engine, probe=acting.probe, watch=watches["sync"]
+        )
         sleep = SleepWhileTraining([acting.student_engine, acting.teacher_engine])
         return [sync, self.tables, acting.transcripts, self.evaluation, checkpoints, sleep]
 
@@ -261,9 +275,11 @@ class Assembly:
     def save(self, module: LightningModule, name: str) -> Path:
         """Write the student as a Hugging Face folder `student/<name>`; must be called on every rank."""
         model: Any = module.model
-        weights, folder = full_state_dict(model), self.folder / "student" / name
-        if is_first():
-            save_hf(unsharded_copy(model, weights), self.acting.student_renderer.tokenizer, folder)
+        folder = self.folder / "student" / name
+        with self.tables.watches["save"].running():
+            weights = full_state_dict(model)
+            if is_first():
+                save_hf(unsharded_copy(model, weights), self.acting.student_renderer.tokenizer, folder)
         return folder
 
     def finish(self, trainer: Trainer) -> None:
@@ -276,23 +292,7 @@ class Assembly:
             self.save(self.module, "best")
         if not is_first():
             return
-        seconds = {
-            **self.datamodule.seconds,
-            "train": self.tables.seconds,
-            "evaluate": self.evaluation.seconds,
-        }
-        write_json(
-            self.folder / "summary.json",
-            {
-                "method": self.config.method.name,
-                "env": self.config.env.name,
-                "seed": self.config.seed,
-                "updates": trainer.global_step,
-                "before": self.evaluation.before,
-                "after": self.evaluation.after,
-                "differences": self.evaluation.differences,
-                "seconds": {name: round(value, 2) for name, value in seconds.items()},
-                "teacher": dict(vars(self.labeler.teacher.usage)),
-                "disagreement": self.tables.disagreement.compute(),
-            },
-        )
+        config, update = self.config, trainer.global_step
+        identity = {"method": config.method.name, "env": config.env.name, "seed": config.seed}
+        summary = run_summary(identity, update, self.evaluation, self.tables, self.datamodule)
+        write_json(self.folder / "summary.json", summary)

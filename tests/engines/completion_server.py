@@ -113,7 +113,10 @@ class Handler(BaseHTTPRequestHandler):
             choice["logprobs"] = {"token_logprobs": logprobs}
         if "prompt_logprobs" in body:
             choice["prompt_logprobs"] = self.scores(body["prompt"], body["prompt_logprobs"])
-        return 200, {"choices": [choice]}
+        account = {"prompt_tokens": len(body["prompt"])}
+        if len(body["prompt"]) % 2:  # one prompt in two has been seen, to half of its length
+            account["prompt_tokens_details"] = {"cached_tokens": len(body["prompt"]) // 2}
+        return 200, {"choices": [choice], "usage": account}
 
     def scores(self, ids: list[int], top_k: int) -> list[dict | None]:
         rows: list[dict | None] = [None]

@@ -73,6 +73,15 @@ def test_ids_and_logprobs_are_taken_as_returned(server: ServerProcess) -> None:
     assert_greedy(engine_on(server).generate(PROMPTS, GREEDY, [0] * 4))
 
 
+def test_what_a_server_tells_of_its_prefix_cache_is_counted(server: ServerProcess) -> None:
+    engine = engine_on(server)
+    answers = engine.generate(PROMPTS, GREEDY, [0] * 4)
+    told = [len(prompt) for prompt in PROMPTS if len(prompt) % 2]
+    assert (engine.usage.tokens_read, engine.usage.tokens_cached) == (sum(told), sum(n // 2 for n in told))
+    lengths = [len(answer.ids) for answer in answers if isinstance(answer, Generation)]
+    assert (engine.usage.tokens_generated, engine.usage.steps) == (sum(lengths), max(lengths))
+
+
 def test_the_seed_decides(servers: list[ServerProcess]) -> None:
     params, engine = SamplingParams(1.0, 30), engine_on(*servers)
     first, again, other = engine.generate([PROMPTS[0]] * 3, params, [7, 7, 8])

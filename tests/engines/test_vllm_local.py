@@ -128,6 +128,21 @@ def test_many_long_prompts_with_seeds_in_one_batch(engine: Any) -> None:
         assert answer.logprobs == pytest.approx(values, abs=1e-4)
 
 
+def test_what_the_prefix_cache_knew_is_counted(engine: Any) -> None:
+    rng = random.Random(9)
+    prompt = [rng.randrange(2, VOCAB) for _ in range(200)]
+    counts = []
+    for _ in range(2):
+        read, cached = engine.usage.tokens_read, engine.usage.tokens_cached
+        (answer,) = engine.generate([prompt], SamplingParams(0.0, 3), [0])
+        counts.append((engine.usage.tokens_read - read, engine.usage.tokens_cached - cached))
+    assert counts[0] == (200, 0)
+    assert counts[1][0] == 200 and 0 < counts[1][1] < 200  # whole blocks, and never the last token
+    scored = engine.usage.tokens_scored
+    engine.logprobs([prompt], [answer.ids])
+    assert engine.usage.tokens_scored - scored == len(answer.ids)
+
+
 def test_limits(engine: Any) -> None:
     assert engine.max_context_tokens == CONTEXT
     answers = engine.generate([[5] * 247, [], [5] * 246], SamplingParams(0.0, 10), [0] * 3)

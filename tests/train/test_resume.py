@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from had.callbacks.round_costs import is_measured
 from had.module import DistillationModule
 from scripts import run_script
 
@@ -18,10 +19,10 @@ STOPPED_IN = 4  # the rounds end at the updates 2, 5 and 6: the checkpoint is at
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:
-    """A CSV file without wall times."""
+    """A CSV file without what the machine and the number of ranks decide."""
     with open(folder / name, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in rows]
+    return [{k: v for k, v in row.items() if not is_measured(k)} for row in rows]
 
 
 def stop_in_update(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -94,8 +95,16 @@ def test_the_summary_tells_of_the_whole_run(resumed_run: Path, finished_run: Pat
     found, expected = (
         json.loads((folder / "summary.json").read_text("utf-8")) for folder in (resumed_run, finished_run)
     )
-    for key in ("updates", "before", "after", "differences", "teacher", "disagreement"):
+    for key in ("updates", "before", "after", "differences", "teacher", "records", "disagreement"):
         assert found[key] == expected[key]
+    counts = [{k: v for k, v in it["costs"].items() if not is_measured(k)} for it in (found, expected)]
+    assert counts[0] == counts[1]
+
+
+def test_the_row_of_the_round_before_the_stop_is_complete(resumed_run: Path):
+    with open(resumed_run / "rounds.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            assert float(row["seconds_train"]) > 0 and float(row["seconds_sync"]) > 0
 
 
 def test_a_finished_run_has_nothing_to_resume(

@@ -69,7 +69,7 @@ def test_provenance_tells_how_to_repeat_the_run(finished_run: Path):
 def test_the_summary_has_its_keys_and_shares_are_fractions(summary: dict):
     assert (summary["method"], summary["env"], summary["seed"]) == ("had", "household_small", 0)
     assert summary["updates"] == NUM_UPDATES
-    assert set(summary["seconds"]) == {"collect", "label", "train", "evaluate"}
+    assert set(summary["seconds"]) == {"collect", "label", "train", "evaluate", "sync", "save"}
     assert all(value > 0 for value in summary["seconds"].values())
     assert summary["teacher"]["failures"] == 0
     for when in ("before", "after"):

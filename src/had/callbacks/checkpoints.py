@@ -8,6 +8,8 @@ from typing import Any
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 
+from had.runtime.stopwatch import Stopwatch
+
 
 class RoundCheckpoint(ModelCheckpoint):
     """Keeps the last checkpoint as `update_<number>.ckpt` and `last.ckpt`.
@@ -18,9 +20,10 @@ class RoundCheckpoint(ModelCheckpoint):
 
     Args:
         folder: `checkpoints/` of the run.
+        watch: measures the time of saving.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, watch: Stopwatch | None = None) -> None:
         super().__init__(
             folder,
             filename="update_{step:06d}",
@@ -30,6 +33,11 @@ class RoundCheckpoint(ModelCheckpoint):
             save_last=True,
             save_top_k=1,
         )
+        self.watch = watch or Stopwatch()
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        with self.watch.running():
+            super().on_train_epoch_end(trainer, pl_module)
 
     def on_save_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]

@@ -22,6 +22,7 @@ from had.rollout.actor import Actor
 from had.rollout.player import Player, derive_seed
 from had.runtime.files import CsvAppender
 from had.runtime.ranks import merged, own_indices
+from had.runtime.stopwatch import Stopwatch
 
 # split -> condition -> metric -> value, low, high, count
 Results = dict[str, dict[str, dict[str, dict[str, Any]]]]
@@ -129,6 +130,7 @@ class EvaluationCallback(Callback):
         csv_path: `eval.csv` of the run.
         save_best: called with the module when the validation success rate has risen.
         is_resumed: a checkpoint holds the evaluation before training; sharded runs load it after the start.
+        watch: measures the time of all evaluations.
     """
 
     def __init__(
@@ -139,27 +141,24 @@ class EvaluationCallback(Callback):
         csv_path: Path | str,
         save_best: Callable[[LightningModule], object],
         is_resumed: bool = False,
+        watch: Stopwatch | None = None,
     ) -> None:
         if every_num_updates < 1:
             raise ValueError(f"every_num_updates: expected >= 1, got {every_num_updates}")
         self.final, self.validation, self.every_num_updates = final, validation, every_num_updates
         self.csv, self.save_best = CsvAppender(csv_path, EVAL_COLUMNS), save_best
         self.is_resumed = is_resumed
+        self.watch = watch or Stopwatch()
         self.before: Results = {}
         self.after: Results = {}
         self.differences: Results = {}
         self.counts_before: Counts = {}
         self.best_sr, self.last_validated = -1.0, 0
 
-    @property
-    def seconds(self) -> float:
-        """Wall time of all evaluations."""
-        return self.final.seconds + (self.validation.seconds if self.validation is not None else 0.0)
-
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not self.before and not self.is_resumed:
             self.csv.truncate_after(-1)
-            self.before = self.final.run("before")
+            self.before = self._run(self.final, "before")
             self.counts_before = self.final.counts
             self._write(0, self.before)
 
@@ -174,7 +173,7 @@ class EvaluationCallback(Callback):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.global_step > self.last_validated:
             self._validate(trainer, pl_module)
-        self.after = self.final.run("after")
+        self.after = self._run(self.final, "after")
         self.differences = differences(self.counts_before, self.final.counts)
         self._write(trainer.global_step, self.after)
 
@@ -182,7 +181,7 @@ class EvaluationCallback(Callback):
         self.last_validated = trainer.global_step
         if self.validation is None:
             return
-        results = self.validation.run(f"update_{trainer.global_step:05d}")
+        results = self._run(self.validation, f"update_{trainer.global_step:05d}")
         self._write(trainer.global_step, results)
         (by_condition,) = results.values()  # the one validation split under the one condition
         (metrics,) = by_condition.values()
@@ -191,22 +190,21 @@ class EvaluationCallback(Callback):
             self.best_sr = rate
             self.save_best(pl_module)
 
+    def _run(self, evaluator: Evaluator, label: str) -> Results:
+        with self.watch.running():
+            return evaluator.run(label)
+
     def _write(self, update: int, results: Results) -> None:
         self.csv.append(*result_rows(update, results))
 
     def state_dict(self) -> dict[str, Any]:
-        evaluators = [self.final] if self.validation is None else [self.final, self.validation]
         return {
             "before": self.before,
             "counts_before": self.counts_before,
             "best_sr": self.best_sr,
             "last_validated": self.last_validated,
-            "seconds": [evaluator.seconds for evaluator in evaluators],
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.before, self.counts_before = state_dict["before"], state_dict["counts_before"]
         self.best_sr, self.last_validated = state_dict["best_sr"], state_dict["last_validated"]
-        for evaluator, seconds in zip((self.final, self.validation), state_dict["seconds"], strict=False):
-            if evaluator is not None:
-                evaluator.seconds = seconds

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning import Callback, LightningModule, Trainer
 
+from had.callbacks.bottleneck import Bottleneck
+from had.callbacks.round_costs import (
+    COUNT_COLUMNS,
+    RATIO_COLUMNS,
+    added,
+    cost_numbers,
+    round_sums,
+)
 from had.metrics.disagreement import count_disagreement
 from had.metrics.distributed import Disagreement
 from had.metrics.functional import evaluate_metrics
 from had.records import Episode, Record, Verdict
 from had.runtime.files import CsvAppender
+from had.runtime.ranks import is_first, num_ranks
+from had.runtime.stopwatch import Stopwatch
 
 UPDATE_COLUMNS = (
     "update",
@@ -39,6 +50,7 @@ ROUND_COLUMNS = (
     "policy_version",
     "num_episodes",
     "num_failed",
+    "num_env_failed",
     "num_records",
     "num_unlabelled",
     "sr",
@@ -52,29 +64,64 @@ ROUND_COLUMNS = (
     "records_used",
     "records_expired",
     "records_waiting",
+    "lag_max",
+    *COUNT_COLUMNS,
+    *RATIO_COLUMNS,
     "seconds_collect",
     "seconds_label",
+    "seconds_train",
+    "seconds_evaluate",
+    "seconds_sync",
+    "seconds_save",
 )
+WATCHED = ("train", "evaluate", "sync", "save")  # phases of a round after its labels
+_log = logging.getLogger(__name__)
+
+
+def make_watches() -> dict[str, Stopwatch]:
+    """A watch for each phase that is measured where it happens."""
+    return {phase: Stopwatch() for phase in WATCHED}
 
 
 class RunTables(Callback):
-    """CSV always, whatever logger is chosen.
+    """CSV always, whatever logger is chosen; the loggers get the row of every round as `round/<column>`.
+
+    A round's row appears when its updates begin and is completed when the next round has been collected, or
+    training ends: only then is known what evaluation, weight sync and checkpoint took. The first row
+    includes the evaluation before training. A run that dies in between completes the row when it is resumed.
 
     Args:
         folder: the run folder.
         extra_columns: further columns of `updates.csv`, for terms other than `response` and `preference`.
+        watches: what `make_watches` made; the other callbacks let them run.
+        bottleneck: says which phase dominates, None for silence.
 
     Attributes:
-        seconds: wall time of all updates.
         disagreement: of the teacher's two actions by position, over all training states so far.
+        totals: sums over all completed rows.
     """
 
-    def __init__(self, folder: Path | str, extra_columns: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        extra_columns: Sequence[str] = (),
+        watches: Mapping[str, Stopwatch] | None = None,
+        bottleneck: Bottleneck | None = None,
+    ) -> None:
         self.updates = CsvAppender(Path(folder) / "updates.csv", (*UPDATE_COLUMNS, *extra_columns))
         self.rounds = CsvAppender(Path(folder) / "rounds.csv", ROUND_COLUMNS)
-        self.seconds = 0.0
+        self.watches = make_watches() if watches is None else watches
+        self.bottleneck = bottleneck
         self.disagreement = Disagreement(sync_on_compute=False)  # every rank has the records of all
+        self.totals: dict[str, float] = {}
+        self._open: dict[str, dict[str, Any]] | None = None  # the row that is not complete, and its sums
+        self._marks = dict.fromkeys(WATCHED, 0.0)  # the watches when the last row was completed
         self._started = 0.0
+
+    def costs(self) -> dict[str, float | int | None]:
+        """Counts, speeds and shares of all completed rounds together."""
+        kept = ("num_env_failed", "num_unlabelled", "lag_max")
+        return {**{name: self.totals.get(name) for name in kept}, **cost_numbers(self.totals)}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         # rows behind the checkpoint that is resumed belong to updates that are taken again
@@ -83,23 +130,34 @@ class RunTables(Callback):
         self.rounds.truncate_after(first - 1, "round")
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._complete_row(trainer)
         datamodule: Any = trainer.datamodule  # type: ignore[attr-defined]
         usage, counts = datamodule.collector.labeler.teacher.usage, datamodule.buffer.counts()
+        num_slots = datamodule.collector.player.pool.num_slots
         for collected in datamodule.rounds:
+            sums = round_sums(collected, num_slots, num_ranks())
             row = {
+                **dict.fromkeys(ROUND_COLUMNS),
                 "round": collected.number,
                 "policy_version": collected.policy_version,
                 **round_numbers(collected.episodes, collected.records),
+                "num_env_failed": sums["num_env_failed"],
                 "num_unlabelled": collected.num_unlabelled,
                 "teacher_queries": usage.queries,
                 "teacher_tokens_generated": usage.tokens_generated,
                 "teacher_tokens_scored": usage.tokens_scored,
                 **{name: value for name, value in counts.items() if name in ROUND_COLUMNS},
+                **cost_numbers(sums),
                 "seconds_collect": round(collected.seconds_collect, 3),
                 "seconds_label": round(collected.seconds_label, 3),
             }
             self.rounds.append(row)
             self.disagreement.update(collected.records)
+            if self._open is not None:  # a round without updates of its own
+                self.totals = added(self.totals, self._open["sums"])
+            self._open = {"row": row, "sums": sums}
+        lags = datamodule.lags
+        self._add({"lag": sum(lags), "records_drawn": len(lags), "lag_max": max(lags, default=0)})
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
@@ -110,7 +168,7 @@ class RunTables(Callback):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         seconds = time.monotonic() - self._started
-        self.seconds += seconds
+        self.watches["train"].seconds += seconds
         datamodule: Any = trainer.datamodule  # type: ignore[attr-defined]
         metrics: dict[str, float] = pl_module.last_step_metrics  # type: ignore[assignment]
         row = {name: _as_count(name, metrics.get(name)) for name in self.updates.columns}
@@ -121,17 +179,54 @@ class RunTables(Callback):
             "seconds": round(seconds, 3),
         }
         self.updates.append(row)
+        self._add({"tokens_train": metrics["tokens"]})
         datamodule.collector.on_phase("update", batch_idx + 1, int(trainer.num_training_batches))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         trainer.datamodule.write_dump()  # type: ignore[attr-defined]
 
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._complete_row(trainer)
+
+    def _add(self, sums: Mapping[str, float]) -> None:
+        if self._open is not None:
+            self._open["sums"] = added(self._open["sums"], sums)
+
+    def _complete_row(self, trainer: Trainer) -> None:
+        """Put what happened since the last completed row into the row that waits for it."""
+        if self._open is None:
+            return
+        now = {name: self.watches[name].seconds for name in WATCHED}
+        seconds = {name: now[name] - self._marks[name] for name in WATCHED}
+        self._add({f"seconds_{name}": value for name, value in seconds.items()})
+        row, sums = self._open["row"], self._open["sums"]
+        row |= {**cost_numbers(sums), "lag_max": sums["lag_max"]}
+        row |= {f"seconds_{name}": round(value, 3) for name, value in seconds.items()}
+        self.rounds.replace(row, "round")
+        self.totals, self._open, self._marks = added(self.totals, sums), None, now
+        logged = {f"round/{name}": value for name, value in row.items() if value is not None}
+        for logger in trainer.loggers:
+            logger.log_metrics(logged, step=trainer.global_step)
+        phases = {name: sums[f"seconds_{name}"] for name in ("collect", "label", *WATCHED)}
+        warning = None if self.bottleneck is None else self.bottleneck.note(phases)
+        if warning is not None and is_first():
+            _log.warning(warning)
+
     def state_dict(self) -> dict[str, Any]:
-        return {"seconds": self.seconds, "disagreement": self.disagreement.sums_D.tolist()}
+        return {
+            "disagreement": self.disagreement.sums_D.tolist(),
+            "watches": {name: watch.seconds for name, watch in self.watches.items()},
+            "marks": dict(self._marks),
+            "totals": dict(self.totals),
+            "open": self._open,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.seconds = state_dict["seconds"]
         self.disagreement.sums_D = torch.tensor(state_dict["disagreement"], dtype=torch.float64)
+        for name, seconds in state_dict["watches"].items():
+            self.watches[name].seconds = seconds
+        self._marks, self.totals = state_dict["marks"], state_dict["totals"]
+        self._open = state_dict["open"]
 
 
 def _as_count(name: str, value: float | None) -> float | None:

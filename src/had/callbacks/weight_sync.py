@@ -21,6 +21,7 @@ from had.engines.base import Engine, SharedEngine
 from had.models.forward import scored_logits
 from had.models.sharding import full_state_dict, reshard
 from had.runtime.ranks import gather, is_first, num_ranks, of_first
+from had.runtime.stopwatch import Stopwatch
 
 # Mean change of the trainer's log-probabilities, in nats, of which an engine must show something.
 _NOTICEABLE = 1e-3
@@ -67,10 +68,16 @@ class WeightSync(Callback):
         probe: the text to compare on; a few dozen tokens and more.
         tolerance: mean absolute difference of the log-probabilities that is taken for rounding, in nats.
         timeout_s: seconds that loading and scoring the probe may take.
+        watch: measures the time of the syncs.
     """
 
     def __init__(
-        self, engine: Engine, probe: Probe, tolerance: float = 1e-3, timeout_s: float = 600.0
+        self,
+        engine: Engine,
+        probe: Probe,
+        tolerance: float = 1e-3,
+        timeout_s: float = 600.0,
+        watch: Stopwatch | None = None,
     ) -> None:
         if tolerance <= 0 or timeout_s <= 0:
             raise ValueError(
@@ -78,6 +85,7 @@ class WeightSync(Callback):
             )
         self.engine, self.probe = engine, probe
         self.tolerance, self.timeout_s = tolerance, timeout_s
+        self.watch = watch or Stopwatch()
         self._before: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -94,7 +102,10 @@ class WeightSync(Callback):
         self._sync(pl_module, self._datamodule(trainer).finish_epoch())
 
     def _sync(self, pl_module: LightningModule, version: int) -> None:
-        model: Any = pl_module.model
+        with self.watch.running():
+            self._load_and_verify(pl_module.model, version)
+
+    def _load_and_verify(self, model: Any, version: int) -> None:
         weights = full_state_dict(model)
         trained = probe_logprobs(model, self.probe)
         self._raise_first(self._load(version, weights))

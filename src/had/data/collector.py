@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from had.records import Episode, Record, Task
 from had.rollout.actor import Actor, RoundActor
@@ -27,6 +28,7 @@ class Round:
         records: the labelled states.
         num_unlabelled: states without a record.
         seconds_collect, seconds_label: wall time of the slowest rank.
+        work_collect, work_label: what the collector's counters counted in the meantime, on all ranks.
     """
 
     number: int
@@ -36,6 +38,8 @@ class Round:
     num_unlabelled: int
     seconds_collect: float
     seconds_label: float
+    work_collect: Mapping[str, float] = field(default_factory=dict)
+    work_label: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -53,6 +57,8 @@ class Collector:
         condition: name of the harness condition under which the student plays.
         tasks_per_round: 16 in the paper.
         seed: of task order, play and labels.
+        on_phase: progress hook.
+        counters: numbers that only grow, read around the phases (what the engines did).
     """
 
     tasks: Sequence[Task]
@@ -63,6 +69,7 @@ class Collector:
     tasks_per_round: int = 16
     seed: int = 0
     on_phase: PhaseHook = field(default=lambda phase, done, total: None)
+    counters: Callable[[], Mapping[str, float]] = dict
 
     def __post_init__(self) -> None:
         if not 1 <= self.tasks_per_round <= len(self.tasks):
@@ -95,7 +102,7 @@ class Collector:
         # a task that comes twice is played by one rank: its second episode is told from its first there
         own = own_indices([task.id for task in tasks])
         usage_before = dict(vars(self.labeler.teacher.usage))
-        started = time.monotonic()
+        started, counted = time.monotonic(), [self.counters()]
         self.on_phase("play", 0, len(own))
         episodes = self.player.play(
             [tasks[index] for index in own],
@@ -107,13 +114,16 @@ class Collector:
             progress=lambda done, total: self.on_phase("play", done, total),
         )
         played = time.monotonic()
+        counted.append(self.counters())
         self.on_phase("label", 0, 1)
         seed = derive_seed(self.seed, "label", number)
         records, num_unlabelled = self.labeler.label(episodes, number, seed)
         self.on_phase("label", 1, 1)
         labelled = time.monotonic()
+        counted.append(self.counters())
         self._share_usage(usage_before)
         seconds = gather((num_unlabelled, played - started, labelled - played))
+        work_collect, work_label = (sum_by_name(gather(_growth(*pair))) for pair in pairwise(counted))
         return Round(
             number,
             policy_version,
@@ -122,6 +132,8 @@ class Collector:
             sum(unlabelled for unlabelled, _, _ in seconds),
             max(collecting for _, collecting, _ in seconds),
             max(labelling for _, _, labelling in seconds),
+            work_collect,
+            work_label,
         )
 
     @staticmethod
@@ -140,3 +152,8 @@ class Collector:
         asked = {name: value - before[name] for name, value in vars(usage).items()}
         for name, value in sum_by_name(gather(asked)).items():
             setattr(usage, name, before[name] + int(value))
+
+
+def _growth(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """By how much counters have grown."""
+    return {name: value - before.get(name, 0) for name, value in after.items()}

@@ -47,6 +47,8 @@ class RoundDataModule(LightningDataModule):
         rounds: the rounds collected for the current epoch; more than one when a round had too few records.
         policy_version: number of finished epochs; the student of round 0 has version 0.
         seconds: wall time spent collecting and labelling, over the run.
+        lags: of the records drawn for the current epoch, by how much the policy version had risen since
+            their visit.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class RoundDataModule(LightningDataModule):
         self.num_drawn = 0
         self.rounds: list[Round] = []
         self.seconds = {"collect": 0.0, "label": 0.0}
+        self.lags: list[int] = []
 
     def train_dataloader(self) -> DataLoader[list[TokenBatch]]:
         """Collect the next round and pack its updates."""
@@ -137,6 +140,7 @@ class RoundDataModule(LightningDataModule):
         return collected
 
     def _note_use(self, batches: Sequence[Sequence[Record]]) -> None:
+        self.lags = [self.policy_version - record.policy_version for batch in batches for record in batch]
         for batch in batches:
             self.num_drawn += 1
             if self.dump is not None:

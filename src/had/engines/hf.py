@@ -24,6 +24,7 @@ from had.engines.kv_cache import DecodePlan, KVRows, Plan, PrefillPlan, packed_a
 from had.engines.packing import Row, pack, split_batches
 from had.engines.prefix import PrefixStore, encode
 from had.engines.sampling import draw_uniforms, sample
+from had.engines.usage import EngineUsage, timed
 from had.records import TopKScores
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -88,6 +89,7 @@ class HFEngine:
         self._max_prefill_tokens = max_prefill_tokens
         self._prefixes = PrefixStore(prefix_cache_tokens)
         self._version = 0
+        self.usage = EngineUsage()
 
     @property
     def max_context_tokens(self) -> int:
@@ -97,6 +99,7 @@ class HFEngine:
     def version(self) -> int:
         return self._version
 
+    @timed
     @torch.inference_mode()
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
@@ -115,6 +118,7 @@ class HFEngine:
                 answers |= self._generate_batch(batch, params, [seeds[row.request] for row in batch])
         return [answers[index] for index in range(len(prompts))]
 
+    @timed
     @torch.inference_mode()
     def score(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int
@@ -130,6 +134,7 @@ class HFEngine:
             )
         return scores
 
+    @timed
     @torch.inference_mode()
     def logprobs(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
@@ -175,6 +180,7 @@ class HFEngine:
             kept = torch.tensor(packed.kept, device=self._device)
             logits_NV = self._forward(packed.ids, packed.positions, PrefillPlan(rows, packed.segments), kept)
             for segment, row_logits in zip(packed.segments, logits_NV.split(packed.num_kept), strict=True):
+                self.usage.note_read(segment.stop, segment.start)
                 yield segment.row, row_logits
 
     def _forward(
@@ -213,10 +219,12 @@ class HFEngine:
             logits_NV = self._forward([ids[index][-1] for index in active], positions, plan)
         # the last id of a reply was never fed to the model: it has no keys and values
         self._prefixes.add(rows, (row.tokens + encode(new[:-1]) for row, new in zip(batch, ids, strict=True)))
-        return {
+        generated = {
             row.request: Generation(tuple(ids[i]), tuple(logprobs[i]), ids[i][-1] in self._eos_ids)
             for i, row in enumerate(batch)
         }
+        self.usage.note_generated(list(generated.values()))
+        return generated
 
     def _response_logits(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
@@ -226,6 +234,7 @@ class HFEngine:
         rows = []
         for index, (prompt, response) in enumerate(zip(prompts, responses, strict=True)):
             if response:
+                self.usage.tokens_scored += len(response)
                 ids = (*prompt, *response[:-1])
                 rows.append(Row(index, ids, encode(ids), len(prompt) - 1))
         with packed_attention_in(self._model.config):

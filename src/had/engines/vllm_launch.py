@@ -95,7 +95,8 @@ class ServerFleet:
             self._arguments["--weight-transfer-config"] = f'{{"backend": "{transfer_backend}"}}'
         chunking = "--enable-chunked-prefill" if chunked_prefill else "--no-enable-chunked-prefill"
         sleeping = ["--enable-sleep-mode"] if sleeps else []
-        self._flags = ["--enable-prefix-caching", chunking, *sleeping, *extra_args]
+        counting = "--enable-prompt-tokens-details"  # answers tell what the prefix cache knew
+        self._flags = ["--enable-prefix-caching", counting, chunking, *sleeping, *extra_args]
         self._environment = {
             "VLLM_SERVER_DEV_MODE": "1",  # the paths for weights and sleep
             "VLLM_NO_USAGE_STATS": "1",

@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, check_scorable, refusals
+from had.engines.usage import EngineUsage, timed
 from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
     SPARE_TOKENS_VARIABLE,
@@ -119,6 +120,7 @@ class VLLMEngine:
         self._eos_ids, self._max_logprobs = tuple(eos_ids), max_logprobs
         self._sleeps, self._is_asleep = sleeps, False
         self._version = 0
+        self.usage = EngineUsage()
 
     @staticmethod
     def check_installed() -> None:
@@ -138,6 +140,7 @@ class VLLMEngine:
     def version(self) -> int:
         return self._version
 
+    @timed
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
     ) -> list[Generation | EngineFailure]:
@@ -148,14 +151,18 @@ class VLLMEngine:
         options = [sampling_options(params, seeds[index], self._eos_ids) for index in asked]
         for index, output in zip(asked, self._run([prompts[i] for i in asked], options), strict=True):
             answers[index] = self._generation(output.outputs[0])
-        return [answer for answer in answers if answer is not None]
+        generated = [answer for answer in answers if answer is not None]
+        self.usage.note_generated(generated)
+        return generated
 
+    @timed
     def score(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int
     ) -> list[TopKScores]:
         check_top_k(top_k, self._max_logprobs)
         return [top_scores(rows, top_k) for rows in self._response_rows(prompts, responses, top_k)]
 
+    @timed
     def logprobs(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
     ) -> list[tuple[float, ...]]:
@@ -193,11 +200,14 @@ class VLLMEngine:
         from vllm import SamplingParams as VLLMParams
 
         self._wake()
-        return self._llm.generate(
+        outputs = self._llm.generate(
             [{"prompt_token_ids": list(text)} for text in texts],
             [VLLMParams(**option, detokenize=False, flat_logprobs=True) for option in options],
             use_tqdm=False,
         )
+        for text, output in zip(texts, outputs, strict=True):
+            self.usage.note_read(len(text), output.num_cached_tokens)
+        return outputs
 
     def _generation(self, output: Any) -> Generation:
         ids = tuple(output.token_ids)
@@ -211,6 +221,7 @@ class VLLMEngine:
         check_scorable(prompts, responses, self._max_context_tokens)
         asked = [index for index, response in enumerate(responses) if response]
         texts = [[*prompts[index], *responses[index]] for index in asked]
+        self.usage.tokens_scored += sum(map(len, responses))
         outputs = dict(zip(asked, self._run(texts, [scoring_options(top_k)] * len(texts)), strict=True))
         for index, response in enumerate(responses):
             if not response:

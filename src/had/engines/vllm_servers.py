@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, check_scorable, refusals
+from had.engines.usage import EngineUsage, timed
 from had.engines.vllm_replica import Patience, RefusedError, Replica, ReplicaSet, UnreachableError
 from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
@@ -75,6 +76,7 @@ class VLLMServers:
         self._transfer, self._eos_ids = transfer, tuple(eos_ids)
         self._max_logprobs, self._sleeps, self._is_asleep = max_logprobs, sleeps, False
         self._version, self._label = 0, ""
+        self.usage = EngineUsage()
         self._restoring = threading.Lock()
         self._run_label = secrets.token_hex(4)  # a server may still have the weights of another run
         self._servers.wait_until_ready()
@@ -106,6 +108,7 @@ class VLLMServers:
     def follow(self, loaded: tuple[int, str]) -> None:
         self._version, self._label = loaded
 
+    @timed
     def generate(
         self, prompts: Sequence[Sequence[int]], params: SamplingParams, seeds: Sequence[int]
     ) -> list[Generation | EngineFailure]:
@@ -122,14 +125,18 @@ class VLLMServers:
             answers[index] = (
                 EngineFailure(str(answer)) if isinstance(answer, RefusedError) else self._generation(answer)
             )
-        return [answers[index] for index in range(len(prompts))]
+        generated = [answers[index] for index in range(len(prompts))]
+        self.usage.note_generated(generated)
+        return generated
 
+    @timed
     def score(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]], top_k: int
     ) -> list[TopKScores]:
         check_top_k(top_k, self._max_logprobs)
         return [top_scores(rows, top_k) for rows in self._response_rows(prompts, responses, top_k)]
 
+    @timed
     def logprobs(
         self, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
     ) -> list[tuple[float, ...]]:
@@ -198,17 +205,27 @@ class VLLMServers:
             for index, body in bodies.items()
         }
         try:
-            return {index: future.result() for index, future in futures.items()}
+            return {index: self._choice(future.result()) for index, future in futures.items()}
         finally:
             for future in futures.values():
                 future.cancel()
+
+    def _choice(self, answer: dict[str, Any] | RefusedError) -> dict[str, Any] | RefusedError:
+        """The one choice of an answer, whose account of the prompt is noted."""
+        if isinstance(answer, RefusedError):
+            return answer
+        account = answer.get("usage") or {}
+        # servers give details with --enable-prompt-tokens-details only, which src/serve.py sets
+        details = account.get("prompt_tokens_details") or {}
+        self.usage.note_read(account.get("prompt_tokens", 0), details.get("cached_tokens"))
+        return dict(answer["choices"][0])
 
     def _asker(self) -> Callable[[int, dict[str, Any]], dict[str, Any] | RefusedError]:
         def ask(home: int, body: dict[str, Any]) -> dict[str, Any] | RefusedError:
             def attempt(replica: Replica) -> dict[str, Any]:
                 if replica.down_for():
                     self._ensure_weights(replica)  # it may come back with other ones
-                return replica.request("POST", "/v1/completions", json=body)["choices"][0]
+                return replica.request("POST", "/v1/completions", json=body)
 
             try:
                 return self._servers.call(home, attempt)
@@ -239,6 +256,7 @@ class VLLMServers:
             for index, response in enumerate(responses)
             if response
         }
+        self.usage.tokens_scored += sum(map(len, responses))
         answers = self._complete(bodies)
         rows: list[list[list[tuple[int, float]]]] = [[] for _ in responses]
         for index, answer in answers.items():

@@ -92,18 +92,33 @@ class CsvAppender:
             ValueError: a row lacks a column or has one too many.
         """
         for row in rows:
-            missing, unknown = set(self.columns) - set(row), set(row) - set(self.columns)
-            if missing or unknown:
-                raise ValueError(
-                    f"expected a row with exactly the columns of {self.path}; "
-                    f"missing: {sorted(missing) or 'none'}; unknown: {sorted(unknown) or 'none'}"
-                )
+            self._check(row)
         if not is_first():
             return
         with open(self.path, "a", encoding="utf-8", newline="") as file:
             file.write(_format([[row[name] for name in self.columns] for row in rows]))
             file.flush()
             os.fsync(file.fileno())
+
+    def _check(self, row: Mapping[str, Any]) -> None:
+        missing, unknown = set(self.columns) - set(row), set(row) - set(self.columns)
+        if missing or unknown:
+            raise ValueError(
+                f"expected a row with exactly the columns of {self.path}; "
+                f"missing: {sorted(missing) or 'none'}; unknown: {sorted(unknown) or 'none'}"
+            )
+
+    def replace(self, row: Mapping[str, Any], column: str) -> None:
+        """Put a row in the place of the one with the same `column`, in one write; add it where there is none.
+
+        Raises:
+            ValueError: the row lacks a column or has one too many.
+        """
+        self._check(row)
+        if not is_first():
+            return
+        cells = [list(old.values()) for old in read_csv(self.path) if old[column] != str(row[column])]
+        write_text(self.path, _format([self.columns, *cells, [row[name] for name in self.columns]]))
 
     def truncate_after(self, last: int, column: str = "update") -> int:
         """Drop the rows whose `column` is above `last`: what follows the checkpoint that is resumed.
