@@ -3,7 +3,7 @@
 #   experiments/small/run.sh pair        teacher and student on all generated evaluation games, harness on and off
 #   experiments/small/run.sh study       HAD, SOPD and OPD from the same student, three seeds each
 #   experiments/small/run.sh alfworld    the same models on the real splits, first 60 games of each
-#   experiments/small/run.sh pretrain    make the pair again (four stages, more than an hour on one core)
+#   experiments/small/run.sh pretrain    make the pair again (six trainings, about two hours on one core)
 set -eu
 cd "$(dirname "$0")/../.."
 out=${OUT:-logs/small}
@@ -27,7 +27,7 @@ alfworld)
     evaluate "$out/had_0" alfworld_small alfworld alfworld_had evaluation.num_tasks=60
     ;;
 pretrain)
-    for recipe in teacher teacher_finish student student_finish; do python src/pretrain.py "recipe=$recipe"; done
+    for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish; do python src/pretrain.py "recipe=$recipe"; done
     ;;
 *)
     echo "usage: $0 pair|study|alfworld|pretrain" >&2

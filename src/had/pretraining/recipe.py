@@ -70,6 +70,7 @@ class Recipe:
         common, common_share: states with these commands are thinned out (see `Corpus`).
         journeys: whether the expert's episodes are played afresh or kept on disk.
         start_from: folder of a saved model that goes on learning, with its tokenizer; None: from scratch.
+        stage: 0 for a training from scratch; every later one draws other games in another order.
         seed: of everything.
     """
 
@@ -89,6 +90,7 @@ class Recipe:
     common_share: float = 1.0
     journeys: Journeys = field(default_factory=PlayedJourneys)
     start_from: str | None = None
+    stage: int = 0
     seed: int = 0
 
     def tokenizer_folder(self, folder: Path) -> Path:
@@ -118,7 +120,7 @@ class Recipe:
             noise=self.noise,
             without_share=self.without_share,
             disguise_share=self.disguise_share,
-            seed=self.seed if self.start_from is None else self.seed + 1,  # other games in another order
+            seed=self.seed + self.stage,
             common=self.common,
             common_share=self.common_share,
             journeys=self.journeys,
