@@ -27,7 +27,7 @@ def small_recipe(name: str, folder: Path, *overrides: str) -> Recipe:
         "~recipe.games.alfworld", "~recipe.games.full", "recipe.games.small.source.num_train=100",
         f"+recipe.games.small.source.cache_dir={folder / 'games'}",
     ]  # fmt: skip
-    chosen = [] if name.startswith("webshop") else games
+    chosen = [] if name.startswith(("webshop", "scienceworld")) else games
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
         config = compose("pretrain", [f"recipe={name}", f"folder={folder}", *chosen, *overrides])
