@@ -32,8 +32,9 @@ ALLOWED = {
     "teachers": {"records", "prompts", "engines", "harness", "envs.base"},
     "data": {"records", "batch", "prompts", "rollout", "teachers", "runtime"},
     "losses": {"batch"},
+    "faults": {"batch", "runtime"},
     "models": {"runtime"},
-    "module": {"batch", "losses", "models", "runtime"},
+    "module": {"batch", "losses", "faults", "models", "runtime"},
     "callbacks": {"records", "metrics", "rollout", "models", "engines", "runtime"},
     "reports": {"records", "metrics"},
     "pretraining": {

@@ -122,7 +122,7 @@ class Assembly:
 
     def _check_method(self) -> None:
         method = self.config.method
-        for node in (*method.questions, *method.layouts, *method.losses, method.balance):
+        for node in (*method.questions, *method.layouts, *method.losses, method.balance, self.config.faults):
             build(node)
 
     def _check_sizes(self) -> None:
@@ -210,6 +210,7 @@ class Assembly:
             build(optimizer.scheduler),
             optimizer.max_grad_norm,
             self.placement,
+            build(self.config.faults),
         )
 
     @cached_property

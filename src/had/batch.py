@@ -52,6 +52,24 @@ class SpanSet:
         moved = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
         return SpanSet(**moved, extra={k: v.to(device) for k, v in self.extra.items()})
 
+    def of_rows(self, first: int, end: int) -> SpanSet:
+        """The spans of the rows first..end-1, whose numbers start at 0."""
+        keep_N = (self.rows_N >= first) & (self.rows_N < end)
+        keep_S = torch.zeros_like(self.lengths_S, dtype=torch.bool)
+        keep_S[self.spans_N[keep_N]] = True
+        # where both have one length, every span has one token and the two masks are the same
+        masks = {keep_S.numel(): keep_S, keep_N.numel(): keep_N}
+        return SpanSet(
+            rows_N=self.rows_N[keep_N] - first,
+            sources_N=self.sources_N[keep_N],
+            targets_N=self.targets_N[keep_N],
+            spans_N=(keep_S.cumsum(0) - 1)[self.spans_N[keep_N]],
+            lengths_S=self.lengths_S[keep_S],
+            weights_S=self.weights_S[keep_S],
+            records_S=self.records_S[keep_S],
+            extra={name: value[masks[value.shape[0]]] for name, value in self.extra.items()},
+        )
+
 
 @dataclass(frozen=True)
 class TokenBatch:
@@ -65,6 +83,7 @@ class TokenBatch:
         spans: the scored spans by role; a role without spans in this micro-batch may be absent.
         counts: by name, how many units the *whole optimizer step* has over all micro-batches of this process
             (`records`, `accepted`, `differing`, `tokens_<role>`, …): the denominators of the loss terms.
+        record_ids: ids of the step's records of this process, which `SpanSet.records_S` counts.
     """
 
     tokens_BT: Tensor
@@ -73,6 +92,47 @@ class TokenBatch:
     parents_BM: Tensor
     spans: dict[str, SpanSet]
     counts: dict[str, float]
+    record_ids: tuple[str, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        return self.tokens_BT.shape[0]
+
+    @property
+    def size(self) -> int:
+        """Tokens with padding."""
+        return self.tokens_BT.numel()
+
+    def own_record_ids(self) -> list[str]:
+        """Ids of the records with a span in this micro-batch."""
+        found = {int(index) for spans in self.spans.values() for index in spans.records_S}
+        return [self.record_ids[index] for index in sorted(found) if index < len(self.record_ids)]
+
+    def halves(self) -> tuple[TokenBatch, TokenBatch]:
+        """The first half of the rows and the rest: together they give what the whole gives.
+
+        Raises:
+            ValueError: there is one row.
+        """
+        if self.num_rows < 2:
+            raise ValueError("halves: expected at least two rows, got one, and a row is not split")
+        middle = self.num_rows // 2
+        return self._of_rows(0, middle), self._of_rows(middle, self.num_rows)
+
+    def _of_rows(self, first: int, end: int) -> TokenBatch:
+        """Some rows, without the padding that none of them needs; the counts stay those of the step."""
+        nodes_BT = self.nodes_BT[first:end]
+        width = int((nodes_BT >= 0).sum(1).max())
+        spans = {role: found.of_rows(first, end) for role, found in self.spans.items()}
+        return TokenBatch(
+            tokens_BT=self.tokens_BT[first:end, :width],
+            positions_BT=self.positions_BT[first:end, :width],
+            nodes_BT=nodes_BT[:, :width],
+            parents_BM=self.parents_BM[first:end],
+            spans={role: found for role, found in spans.items() if found.num_spans},
+            counts=self.counts,
+            record_ids=self.record_ids,
+        )
 
     def attention_mask(self) -> Tensor:
         """[B, 1, T, T] bool, True where the query (dim 2) may see the key (dim 3).
@@ -107,4 +167,5 @@ class TokenBatch:
             parents_BM=self.parents_BM.to(device),
             spans={k: v.to(device) for k, v in self.spans.items()},
             counts=self.counts,
+            record_ids=self.record_ids,
         )

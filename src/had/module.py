@@ -6,8 +6,8 @@ Dimension legend: B rows, T tokens, N scored tokens, V vocabulary.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,8 +18,17 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from had.batch import TokenBatch
+from had.faults.out_of_memory import DoesNotFitError, halve_what_does_not_fit, is_out_of_memory, run_once
+from had.faults.skipped_updates import NotFiniteError, Part, SkippedUpdates, finite_only
 from had.losses.balance import Balance
-from had.losses.gradients import Gradients, average, global_norm, require_finite
+from had.losses.gradients import (
+    Gradients,
+    average,
+    global_norm,
+    gradients_in,
+    require_finite,
+    require_finite_losses,
+)
 from had.losses.term import Term
 from had.models.forward import scored_logits
 from had.models.sharding import Placement
@@ -27,6 +36,18 @@ from had.runtime.ranks import gather, num_ranks, sum_by_name
 
 # Denominators and sizes that are not logged as `num_<count>`; `tokens` itself is.
 _UNLOGGED_COUNTS = ("tokens_", "spans_", "weighted_")
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What forward and backward over the micro-batches of this rank gave."""
+
+    gradients: dict[str, Gradients]
+    parts: list[Part]
+
+    def sums(self) -> dict[str, float]:
+        """By term, over all micro-batches."""
+        return sum_by_name([part.sums for part in self.parts])
 
 
 class DistillationModule(LightningModule):
@@ -40,8 +61,10 @@ class DistillationModule(LightningModule):
     Attributes:
         model: the student.
         last_step_metrics: the numbers of the last step by column name (update, lr, loss_<term>,
-            grad_norm_<…>, balance, grad_norm_total before clipping, num_<count>, tokens), the same on every
-            rank; logged as `train/<name>`.
+            grad_norm_<…>, balance, grad_norm_total before clipping, num_<count>, tokens, skipped_updates: 1
+            if this one was skipped, split_batches: micro-batches that were halved because they did not fit
+            into memory), the same on every rank; logged as `train/<name>`. Those of a skipped update that
+            are not finite are left out.
     """
 
     def __init__(
@@ -53,6 +76,7 @@ class DistillationModule(LightningModule):
         scheduler: Callable[[Optimizer], LRScheduler],
         max_grad_norm: float = 1.0,
         placement: Placement | None = None,
+        faults: SkippedUpdates | None = None,
     ) -> None:
         """Set up the step.
 
@@ -64,6 +88,7 @@ class DistillationModule(LightningModule):
             scheduler: makes the learning-rate schedule from the optimizer; stepped once per optimizer step.
             max_grad_norm: the combined gradient is scaled down to this global norm.
             placement: shards the model when the strategy has a device mesh; None: as `Placement()`.
+            faults: what happens to an update that is not finite; None: as `SkippedUpdates()`.
 
         Raises:
             ValueError: terms with equal names, terms that the balance does not know, or a norm that is not
@@ -84,6 +109,7 @@ class DistillationModule(LightningModule):
         self.make_scheduler = scheduler
         self.max_grad_norm = max_grad_norm
         self.placement = placement or Placement()
+        self.faults = faults or SkippedUpdates()
         self.last_step_metrics: dict[str, float] = {}
         self._scored_logits: Callable[..., Tensor] | None = None  # of a sharded model
 
@@ -100,10 +126,26 @@ class DistillationModule(LightningModule):
             "lr_scheduler": {"scheduler": self.make_scheduler(optimizer), "interval": "step"},
         }
 
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["faults"] = self.faults.state_dict()
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.faults.load_state_dict(checkpoint["faults"])
+
     def training_step(self, batch: list[TokenBatch], batch_idx: int = 0) -> None:
-        """Take one optimizer step."""
-        metrics = self.compute_gradient(batch)
-        metrics = {**self._update(), **metrics}
+        """Take one optimizer step, or skip it when a loss or a gradient is not finite.
+
+        Raises:
+            FloatingPointError: too many updates in a row were skipped.
+            MemoryError: a micro-batch does not fit into memory and cannot be split.
+        """
+        try:
+            metrics = self.compute_gradient(batch)
+            metrics = {**self._update(), **metrics, "skipped_updates": 0}
+            self.faults.taken()
+        except NotFiniteError as error:
+            metrics = {**self._update(is_skipped=True), **finite_only(error.metrics), "skipped_updates": 1}
+            self.faults.skipped(int(metrics["update"]), error, self.model)
         self.last_step_metrics = metrics
         self.log_dict({f"train/{name}": value for name, value in metrics.items()})
 
@@ -111,63 +153,104 @@ class DistillationModule(LightningModule):
         """Leave the clipped gradient of the whole step in `.grad` and return the metrics of the step.
 
         Raises:
-            FloatingPointError: a gradient is not finite.
+            NotFiniteError: a loss or a gradient is not finite; every rank raises it. `.grad` is None.
+            MemoryError: a micro-batch does not fit into memory and cannot be split.
         """
         steps = gather((len(batch), dict(batch[0].counts)))
         counts = sum_by_name([counts for _, counts in steps])
-        gradients, sums = self._accumulate(batch, counts, num_forwards=max(length for length, _ in steps))
-        gradient, metrics = self.balance.combine(gradients)
-        norm = self._clip(gradient)
-        for parameter, value in zip(self._trainable(), gradient, strict=True):
-            parameter.grad = value
-        losses = {f"loss_{name}": self._mean(term, sums[name], counts) for name, term in self.terms.items()}
+        done = self._accumulate(batch, counts, num_forwards=max(length for length, _ in steps))
+        sums = sum_by_name(gather(done.sums()))
+        num_split = sum(gather(len(done.parts) - len(batch)))
+        means = {name: self._mean(term, sums[name], counts) for name, term in self.terms.items()}
         nums = {
             f"num_{k}": v for k, v in counts.items() if k != "tokens" and not k.startswith(_UNLOGGED_COUNTS)
         }
-        return {**losses, **metrics, "grad_norm_total": norm, **nums, "tokens": counts["tokens"]}
+        losses = {f"loss_{name}": value for name, value in means.items()}
+        sizes = {**nums, "tokens": counts["tokens"], "split_batches": num_split}
+        try:
+            require_finite_losses(means)
+            gradient, metrics = self.balance.combine(done.gradients)
+            norm = self._clip(gradient)
+        except FloatingPointError as error:
+            raise NotFiniteError(str(error), {**losses, **sizes}, done.parts) from None
+        for parameter, value in zip(self._trainable(), gradient, strict=True):
+            parameter.grad = value
+        return {**losses, **metrics, "grad_norm_total": norm, **sizes}
 
     def _trainable(self) -> list[nn.Parameter]:
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
-    def _update(self) -> dict[str, float]:
+    def _update(self, is_skipped: bool = False) -> dict[str, float]:
         """Step the optimizer and its schedule; the update's number (from 1) and its learning rate."""
         optimizer, scheduler = self.optimizers(), self.lr_schedulers()
         rate = optimizer.param_groups[0]["lr"]  # type: ignore[union-attr]
+        # A skipped one too, as Lightning counts these calls: without a gradient it touches neither weight nor
+        # state.
         optimizer.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
-        scheduler.step()  # type: ignore[union-attr]
+        if not is_skipped:
+            scheduler.step()  # type: ignore[union-attr]
         return {"update": float(self.trainer.global_step), "lr": rate}
 
     def _accumulate(
         self, batches: Sequence[TokenBatch], counts: Mapping[str, float], num_forwards: int
-    ) -> tuple[dict[str, Gradients], dict[str, float]]:
-        """The gradient of each group and the sum of each term, over all micro-batches and ranks.
+    ) -> _Pass:
+        """The gradient of each group over all micro-batches and ranks.
+
+        Raises:
+            MemoryError: a micro-batch does not fit into memory, on any of the ranks. With sharded parameters
+                only the rank without memory knows.
+        """
+        work = functools.partial(self._pass, counts=counts, num_forwards=num_forwards)
+        if _is_sharded(self._trainable()):  # the backward pass averages over the ranks
+            return run_once(batches, work)
+        try:
+            done, problem = halve_what_does_not_fit(batches, work), None
+        except MemoryError as error:
+            done, problem = _Pass({}, []), str(error)
+        if problems := [f"rank {i}: {text}" for i, text in enumerate(gather(problem)) if text]:
+            raise MemoryError("; ".join(problems))
+        parameters = self._trainable()
+        averaged = {name: average(value, parameters, num_ranks()) for name, value in done.gradients.items()}
+        return _Pass(averaged, done.parts)
+
+    def _pass(self, batches: Sequence[TokenBatch], counts: Mapping[str, float], num_forwards: int) -> _Pass:
+        """Forward and backward of this rank's micro-batches, into new buffers.
 
         Sharded parameters are gathered by collectives inside forward and backward, so every rank must run the
         same number of both: a rank with fewer micro-batches repeats its last one with weight 0.
+
+        Raises:
+            DoesNotFitError: out of memory; the buffers are dropped.
         """
+        # Listed once: between forward and backward a sharded model shows its gathered parameters instead.
         parameters = self._trainable()
-        is_sharded = any(isinstance(parameter, DTensor) for parameter in parameters)
+        is_sharded = _is_sharded(parameters)
         gradients: dict[str, Gradients] = {group: [None] * len(parameters) for group in self.groups}
         sums: list[dict[str, Tensor]] = []
         for index in range(num_forwards if is_sharded else len(batches)):
             batch = batches[min(index, len(batches) - 1)]
-            logits = self._logits(batch)
-            is_first_use = index < len(batches)
-            values = {name: term(batch.spans, logits) * is_first_use for name, term in self.terms.items()}
-            sums.append({name: value.detach() for name, value in values.items()})
             active = [group for group in self.groups if is_sharded or self._has_units(group, batch)]
-            for group in active:
-                loss = self._group_loss(group, values, counts)
-                with _gradients_in(parameters, gradients[group]):
-                    # Not manual_backward: under DDP it would average in each pass, not once per group.
-                    loss.backward(retain_graph=group != active[-1])
-        if not is_sharded:  # the backward pass of sharded parameters has averaged over the ranks already
-            gradients = {
-                group: average(gradient, parameters, num_ranks()) for group, gradient in gradients.items()
-            }
-        local = {name: float(sum(value[name] for value in sums)) for name in self.terms}
-        return gradients, sum_by_name(gather(local))
+            try:
+                values = self._values(batch, is_first_use=index < len(batches))
+                for group in active:
+                    loss = self._group_loss(group, values, counts)
+                    with gradients_in(parameters, gradients[group]):
+                        # Not manual_backward: under DDP it would average in each pass, not once per group.
+                        loss.backward(retain_graph=group != active[-1])
+            except (RuntimeError, MemoryError) as error:
+                if is_out_of_memory(error):
+                    raise DoesNotFitError(index, str(error).partition("\n")[0]) from None
+                raise
+            sums.append({name: value.detach() for name, value in values.items()})
+        floats = [{name: float(value) for name, value in found.items()} for found in sums]
+        # without the repeated ones
+        return _Pass(gradients, [Part(*pair) for pair in zip(batches, floats, strict=False)])
+
+    def _values(self, batch: TokenBatch, is_first_use: bool) -> dict[str, Tensor]:
+        """The sum of each term over one micro-batch, with its gradient path."""
+        logits = self._logits(batch)
+        return {name: term(batch.spans, logits) * is_first_use for name, term in self.terms.items()}
 
     def _logits(self, batch: TokenBatch) -> dict[str, Tensor]:
         """By role, [N, V] logits at the scored tokens; the head runs on scored positions only."""
@@ -209,12 +292,5 @@ class DistillationModule(LightningModule):
         return norm
 
 
-@contextmanager
-def _gradients_in(parameters: Sequence[nn.Parameter], buffer: Gradients) -> Iterator[None]:
-    """Let backward passes accumulate into `buffer`; `.grad` is None outside."""
-    for parameter, value in zip(parameters, buffer, strict=True):
-        parameter.grad = value
-    yield
-    for index, parameter in enumerate(parameters):
-        buffer[index] = parameter.grad
-        parameter.grad = None
+def _is_sharded(parameters: Sequence[nn.Parameter]) -> bool:
+    return any(isinstance(parameter, DTensor) for parameter in parameters)

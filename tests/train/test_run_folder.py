@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 NUM_UPDATES, BATCH_SIZE, NUM_TASKS = 6, 12, 3
 UPDATE_COLUMNS = (
     "update,round,policy_version,lr,loss_response,loss_preference,grad_norm_response,grad_norm_preference,"
-    "balance,grad_norm_total,num_records,num_pairs,num_accepted,num_differing,tokens,seconds"
+    "balance,grad_norm_total,num_records,num_pairs,num_accepted,num_differing,tokens,"
+    "skipped_updates,split_batches,seconds"
 )
 METRICS = {
     "sr", "score", "turns_success", "prevention", "recovery",

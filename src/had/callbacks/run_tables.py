@@ -43,6 +43,8 @@ UPDATE_COLUMNS = (
     "num_accepted",
     "num_differing",
     "tokens",
+    "skipped_updates",  # 1: not finite, so nothing was changed; the cells that were not numbers are empty
+    "split_batches",
     "seconds",
 )
 ROUND_COLUMNS = (
@@ -74,6 +76,7 @@ ROUND_COLUMNS = (
     "seconds_sync",
     "seconds_save",
 )
+FAULT_COUNTS = ("skipped_updates", "split_batches")  # updates that were not finite; micro-batches too large
 WATCHED = ("train", "evaluate", "sync", "save")  # phases of a round after its labels
 _log = logging.getLogger(__name__)
 
@@ -120,7 +123,7 @@ class RunTables(Callback):
 
     def costs(self) -> dict[str, float | int | None]:
         """Counts, speeds and shares of all completed rounds together."""
-        kept = ("num_env_failed", "num_unlabelled", "lag_max")
+        kept = ("num_env_failed", "num_unlabelled", "lag_max", *FAULT_COUNTS)
         return {**{name: self.totals.get(name) for name in kept}, **cost_numbers(self.totals)}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -179,7 +182,8 @@ class RunTables(Callback):
             "seconds": round(seconds, 3),
         }
         self.updates.append(row)
-        self._add({"tokens_train": metrics["tokens"]})
+        faults = {name: int(metrics[name]) for name in FAULT_COUNTS}
+        self._add({"tokens_train": metrics["tokens"], **faults})
         datamodule.collector.on_phase("update", batch_idx + 1, int(trainer.num_training_batches))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

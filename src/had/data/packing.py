@@ -194,7 +194,9 @@ def _span_set(role: str, spans: Sequence[tuple[int, int, _Span]]) -> SpanSet:
     )
 
 
-def _to_batch(trees: Sequence[_Tree], counts: dict[str, float], pad_id: int) -> TokenBatch:
+def _to_batch(
+    trees: Sequence[_Tree], counts: dict[str, float], record_ids: tuple[str, ...], pad_id: int
+) -> TokenBatch:
     """One micro-batch."""
     by_role: defaultdict[str, list[tuple[int, int, _Span]]] = defaultdict(list)
     for row, tree in enumerate(trees):
@@ -207,6 +209,7 @@ def _to_batch(trees: Sequence[_Tree], counts: dict[str, float], pad_id: int) -> 
         parents_BM=_pad([tree.parents for tree in trees], -1),
         spans={role: _span_set(role, spans) for role, spans in sorted(by_role.items())},
         counts=counts,
+        record_ids=record_ids,
     )
 
 
@@ -241,4 +244,5 @@ def pack(
     counts = _count(trees, [part for parts in laid_out for part in parts])
     # A step in which nothing is scored still needs one forward pass, so that the ranks stay in step.
     scored = [tree for tree in trees if tree.spans] or [min(trees, key=lambda tree: len(tree.tokens))]
-    return [_to_batch(group, counts, pad_id) for group in _group(scored, max_tokens)]
+    ids = tuple(record.id for record in records)
+    return [_to_batch(group, counts, ids, pad_id) for group in _group(scored, max_tokens)]

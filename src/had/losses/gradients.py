@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.distributed as dist
@@ -35,6 +36,34 @@ def require_finite(norm: float, what: str) -> float:
             "that is too low"
         )
     return norm
+
+
+@contextmanager
+def gradients_in(parameters: Sequence[nn.Parameter], buffer: Gradients) -> Iterator[None]:
+    """Let backward passes accumulate into `buffer`; `.grad` is None outside."""
+    for parameter, value in zip(parameters, buffer, strict=True):
+        parameter.grad = value
+    try:
+        yield
+    finally:
+        for index, parameter in enumerate(parameters):
+            buffer[index] = parameter.grad
+            parameter.grad = None
+
+
+def require_finite_losses(losses: Mapping[str, float]) -> None:
+    """Check the values of the terms, by name.
+
+    Raises:
+        FloatingPointError: one is infinite or not a number.
+    """
+    broken = {name: value for name, value in losses.items() if not math.isfinite(value)}
+    if broken:
+        named = ", ".join(f"{name!r} is {value}" for name, value in broken.items())
+        raise FloatingPointError(
+            f"the loss of the term {named}: the step is not taken. Look for extreme logits or labels in the "
+            "records of this step (data.dump_records=true)"
+        )
 
 
 def add_scaled(target: Gradients, other: Gradients, scale: float) -> Gradients:
