@@ -128,6 +128,6 @@ def test_three_steps_with_own_play_leave_no_simulator(tmp_path: Path) -> None:
     recipe.train(tmp_path, reported.append)
     assert [row["samples"] > 6 for row in reported] == [False, True, True]  # two episodes, then own play
     assert SHARED._num_users == users
-    student = lab_recipe("scienceworld_student", tmp_path / "student", *tiny)
+    student = lab_recipe("scienceworld_student", tmp_path / "student")
     vocabulary = load_tokenizer(student.tokenizer_folder(tmp_path / "student" / "tokenizer")).get_vocab()
     assert vocabulary == load_tokenizer(tmp_path / "tokenizer").get_vocab()

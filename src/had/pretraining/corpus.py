@@ -225,6 +225,7 @@ class Corpus:
             disguise = self.world.disguise
             past = [disguise.turn(turn, names, turn.reply) for turn in past]
             now, reply = disguise.turn(now, names), disguise.text(reply, names)
+            goal = disguise.text(goal, names)
         prompt = self.renderer.prompt(goal, past, now, view)
         tokenizer = self.renderer.tokenizer
         reply_ids = tokenizer.encode(reply, add_special_tokens=False)
