@@ -37,7 +37,7 @@ STEPS = {
     "sync_nccl": 150,
 }
 
-# Blocks of a CPU's memory that are freed go back at once: the peak of the process is then that of the tensors.
+# Freed blocks of a CPU go back at once: the peak of the process is then that of the tensors.
 ENVIRONMENTS = {"training": {"MALLOC_MMAP_THRESHOLD_": "65536"}}
 
 

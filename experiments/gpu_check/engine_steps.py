@@ -45,7 +45,7 @@ def need_vllm() -> None:
 
 def engine_config(setting: Setting, role: str, *overrides: str, share: float = 0.6) -> DictConfig:
     """A configuration in which one role is played by vLLM inside the process, with a share of the GPU."""
-    config = setting.config(f"env.max_turns={setting.turns()}", *overrides)
+    config = setting.config(f"env.max_turns={setting.turns}", *overrides)
     config.engine.teacher = config.engine.student
     if setting.is_gpu:
         config.engine[role].gpu_memory_utilization = share
@@ -58,7 +58,7 @@ def rollout(setting: Setting, found: Findings) -> None:
     need_vllm()
     need(setting.student)
     acting = ActingHalf(engine_config(setting, "student"))
-    engine, tasks = acting.student_engine, acting.tasks("train", 16)
+    engine, tasks = acting.student_engine, acting.tasks("train", setting.tasks)
     player, actor = acting.player(), acting.actor(1.0)
     player.play(tasks[:2], actor, seed=1)  # compiles, fills the caches
     meter = EngineMeter([engine])
@@ -76,7 +76,7 @@ def rollout(setting: Setting, found: Findings) -> None:
     )
     found.holds("no episode failed", not any(episode.is_failed for episode in episodes))
     found.holds("the engine counts what the turns hold", work["tokens_generated"] == tokens)
-    prompts = [list(turn.prompt_ids) for turn in turns][:: max(1, len(turns) // 24)]
+    prompts = [list(turn.prompt_ids) for turn in turns][:: max(1, len(turns) // 12)]
     greedy = engine.generate(prompts, SamplingParams(0.0, 32), [0] * len(prompts))
     compare(setting, found, acting, prompts, greedy)
 
@@ -135,7 +135,7 @@ def label(setting: Setting, found: Findings) -> None:
     need(setting.student, setting.teacher)
     assembly = Assembly(engine_config(setting, "teacher"))
     labeler = assembly.labeler
-    episodes = _episodes(assembly.acting)
+    episodes = _episodes(assembly.acting, setting.tasks)
     labeler.label(episodes[:1], 0, seed=1)  # warm-up
     usage = labeler.teacher.usage
     generated, started = usage.tokens_generated, time.monotonic()
@@ -162,8 +162,9 @@ def label(setting: Setting, found: Findings) -> None:
     )
 
 
-def _episodes(acting: ActingHalf) -> list[Episode]:
-    return acting.player().play(acting.tasks("train", 16), ScriptedActor(acting.student_renderer), seed=0)
+def _episodes(acting: ActingHalf, num: int) -> list[Episode]:
+    tasks = acting.tasks("train", num)
+    return acting.player().play(tasks, ScriptedActor(acting.student_renderer), seed=0)
 
 
 def _growth(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:

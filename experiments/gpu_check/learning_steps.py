@@ -33,7 +33,7 @@ NUM_UPDATES = 3  # of which the speed is measured
 RATE = 1e-3  # of the one update that is compared
 # Relative limits of the comparison with a float32 update on the CPU: of losses and norms; of the update,
 # where Adam's first step is the sign of every entry of the gradient, and rounding flips the smallest ones.
-LIMITS = {"32-true": (1e-3, 0.05), "bf16-mixed": (0.05, 0.5)}
+LIMITS = {"32-true": (1e-4, 0.05), "bf16-mixed": (0.02, 0.3)}
 
 
 def versions(setting: Setting, found: Findings) -> None:
