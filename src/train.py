@@ -17,6 +17,7 @@ from had.planning.plan import Plan
 from had.planning.text import plan_text, problems
 from had.reports.runs import read_run
 from had.reports.tables import SHORT_METRICS, before_after_table, rich_table
+from had.runtime.departure import Departure
 from had.runtime.files import write_json, write_text
 from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
@@ -61,6 +62,7 @@ def train(config: DictConfig) -> None:
         write_text(assembly.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
         origin = {**provenance(config.seed, sys.argv), "models": assembly.origins()}
         write_json(assembly.folder / "provenance.json", origin)
+    departure = Departure()
     take_own_gpu()
     quiet_lightning()
     seed_everything(config.seed)
@@ -69,11 +71,16 @@ def train(config: DictConfig) -> None:
         trainer = assembly.trainer()
         trainer.fit(assembly.module, datamodule=assembly.datamodule, ckpt_path=config.resume)
     assembly.finish(trainer)
-    if not is_first():
-        return
+    if is_first():
+        show_result(config, assembly.folder)
+    departure.complete()
+
+
+def show_result(config: DictConfig, folder: Path) -> None:
+    """Print what training changed."""
     metrics = None if config.evaluation.show_all_metrics else SHORT_METRICS
-    print_rich(rich_table(before_after_table(read_run(assembly.folder), metrics=metrics)))
-    print(f"run folder: {assembly.folder}")
+    print_rich(rich_table(before_after_table(read_run(folder), metrics=metrics)))
+    print(f"run folder: {folder}")
 
 
 if __name__ == "__main__":
