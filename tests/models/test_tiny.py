@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from had.models.tiny import make_qwen3
+from had.models.tiny import make_qwen3, sharpened
 
 
 def test_the_same_arguments_give_the_same_weights_and_leave_the_random_state() -> None:
@@ -36,3 +36,11 @@ def test_impossible_heads_are_refused() -> None:
         make_qwen3(50, heads=6, kv_heads=4)
     with pytest.raises(ValueError, match="head_dim: expected an even number"):
         make_qwen3(50, head_dim=5)
+
+
+def test_a_sharpened_model_at_temperature_t_is_the_model_at_a_lower_one() -> None:
+    ids = torch.arange(10)[None]
+    for is_tied in (True, False):
+        model = make_qwen3(50, tie_embeddings=is_tied)
+        before = model(ids).logits
+        torch.testing.assert_close(sharpened(model, 1.25)(ids).logits, 1.25 * before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from pathlib import Path
 
@@ -99,3 +100,17 @@ def test_common_commands_are_thinned_out_and_the_others_kept(tmp_path: Path) -> 
         replies = [corpus.renderer.tokenizer.decode(s.ids[s.reply_start :]) for s in corpus.chunk(0, 4)]
         verbs.append([reply.partition("Action: ")[2].partition(" ")[0] for reply in replies])
     assert "go" in verbs[0] and "go" not in verbs[1] and len(verbs[1]) > 8
+
+
+def test_sharpness_is_in_the_saved_model_and_not_in_the_training(tmp_path: Path) -> None:
+    recipe = small_recipe("teacher", tmp_path, *TINY[:4], WORLDS["teacher"])
+    plain = load_model(recipe.train(tmp_path)).state_dict()
+    checkpoint = torch.load(tmp_path / "pretrain.pt", weights_only=True)["model"]["model.norm.weight"]
+    sharp = load_model(dataclasses.replace(recipe, sharpness=2.0).train(tmp_path)).state_dict()
+    again = torch.load(tmp_path / "pretrain.pt", weights_only=True)["model"]["model.norm.weight"]
+    assert torch.equal(again, checkpoint)
+    changed = [name for name in plain if not torch.equal(plain[name], sharp[name])]
+    assert changed == ["model.norm.weight"]
+    assert torch.equal(sharp["model.norm.weight"], 2 * plain["model.norm.weight"])
+    with pytest.raises(ValueError, match=r"sharpness: expected a factor > 0, got 0"):
+        dataclasses.replace(recipe, sharpness=0)

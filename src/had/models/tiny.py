@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
 
 
 def make_qwen3(
@@ -68,3 +68,17 @@ def make_qwen3(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Qwen3ForCausalLM(config)
+
+
+def sharpened(model: PreTrainedModel, factor: float) -> PreTrainedModel:
+    """Multiply all logits by a factor, in place: sampling at temperature T becomes sampling at T / factor.
+
+    The last norm's weight carries it, because the output layer may be tied to the embedding.
+
+    Args:
+        model: of the Qwen3 architecture; changed and returned.
+        factor: 1 changes nothing.
+    """
+    with torch.no_grad():
+        model.base_model.norm.weight.mul_(factor)  # type: ignore[union-attr,operator]
+    return model

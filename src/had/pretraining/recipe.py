@@ -18,7 +18,7 @@ from had.envs.pool import SerialPool
 from had.harness.compose import Harness
 from had.models.induction import add_induction_head
 from had.models.student import load_model, load_tokenizer, save_hf
-from had.models.tiny import make_qwen3
+from had.models.tiny import make_qwen3, sharpened
 from had.pretraining.corpus import Corpus, Noise, Sample, Source
 from had.pretraining.journeys import Journeys, PlayedJourneys
 from had.pretraining.player import Habits
@@ -71,6 +71,8 @@ class Recipe:
         journeys: whether the expert's episodes are played afresh or kept on disk.
         start_from: folder of a saved model that goes on learning, with its tokenizer; None: from scratch.
         stage: 0 for a training from scratch; every later one draws other games in another order.
+        sharpness: the saved model's logits are the learnt ones times this. A player who chooses at random
+            among good commands is imitated with his spread; a sharper model samples his favourites.
         seed: of everything.
     """
 
@@ -91,7 +93,12 @@ class Recipe:
     journeys: Journeys = field(default_factory=PlayedJourneys)
     start_from: str | None = None
     stage: int = 0
+    sharpness: float = 1.0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sharpness <= 0:
+            raise ValueError(f"recipe.sharpness: expected a factor > 0, got {self.sharpness}")
 
     def tokenizer_folder(self, folder: Path) -> Path:
         """Make the tokenizer in `folder` unless it is there."""
@@ -141,7 +148,7 @@ class Recipe:
         finally:
             own_play.close()
             corpus.close()
-        return save_hf(model.bfloat16(), tokenizer, folder / "model")
+        return save_hf(sharpened(model, self.sharpness).bfloat16(), tokenizer, folder / "model")
 
     def _new_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         model = make_qwen3(
