@@ -2,7 +2,7 @@
 # Everything behind the tables of this folder. Two CPU cores; real games need $ALFWORLD_DATA.
 #   experiments/small/run.sh pair        teacher and student on all generated evaluation games, harness on and off
 #   experiments/small/run.sh study       HAD, SOPD and OPD from the same student, three seeds each
-#   experiments/small/run.sh alfworld    the same models on the real splits, first 60 games of each
+#   experiments/small/run.sh alfworld    the same models on all games of the real splits
 #   experiments/small/run.sh pretrain    make the pair again (six trainings, about two hours on one core)
 set -eu
 cd "$(dirname "$0")/../.."
@@ -22,9 +22,9 @@ study)
     python src/compare.py "$out"/had_? "$out"/sopd_? "$out"/opd_?
     ;;
 alfworld)
-    evaluate packaged:teacher alfworld_small alfworld alfworld_teacher evaluation.num_tasks=60
-    evaluate packaged:student alfworld_small alfworld alfworld_student evaluation.num_tasks=60
-    evaluate "$out/had_0" alfworld_small alfworld alfworld_had evaluation.num_tasks=60
+    evaluate packaged:teacher alfworld_small alfworld alfworld_teacher
+    evaluate packaged:student alfworld_small alfworld alfworld_student
+    evaluate "$out/had_0" alfworld_small alfworld alfworld_had
     ;;
 pretrain)
     for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish; do python src/pretrain.py "recipe=$recipe"; done
