@@ -97,11 +97,13 @@ def test_the_index_is_read_from_the_cache_until_the_folder_changes(
     assert len(source_of().tasks("train")) == 7
 
 
-def test_a_damaged_cache_is_made_again(data: Path, tmp_path: Path, source_of) -> None:
+def test_a_damaged_cache_is_made_again(data: Path, tmp_path: Path, source_of, caplog) -> None:
     expected = source_of().tasks("train")
     (cache,) = (tmp_path / "cache").iterdir()
-    cache.write_text(cache.read_text()[:50])
-    assert source_of().tasks("train") == expected
+    for content in (cache.read_text()[:50], "", "[]", '{"fingerprint": "x"}', '{"games": []}'):
+        cache.write_text(content)
+        assert source_of().tasks("train") == expected
+    assert caplog.text.count("is damaged and is made again") == 4  # another fingerprint is no damage
 
 
 def test_a_cache_folder_that_cannot_be_written_costs_only_time(
@@ -136,10 +138,33 @@ def test_unknown_splits_and_bad_numbers(data: Path, source_of) -> None:
         source_of(num_validation=8).tasks("train")
 
 
-def test_a_damaged_game_file_is_named(data: Path, source_of) -> None:
+def test_a_damaged_game_stays_a_task_and_is_named_at_every_start(data: Path, source_of, caplog) -> None:
+    expected = source_of().tasks("train")
     path = data / "json_2.1.1/train/pick_and_place_simple-Cup-None-Drawer-3/trial_T1/game.tw-pddl"
     path.write_text("{")
-    with pytest.raises(ValueError, match=r"Drawer-3.*is not JSON"):
+    for _ in range(2):  # read, and from the cached index
+        caplog.clear()
+        tasks = source_of().tasks("train")
+        assert [task.id for task in tasks] == [task.id for task in expected]
+        assert [(task.type, task.goal) for task in tasks if task.source == str(path)] == [
+            ("pick_and_place_simple", "")
+        ]
+        for words in ("1 of the 8 games", str(path), "is not JSON", "alfworld-download", "counted as failed"):
+            assert words in caplog.text
+
+
+def test_a_damaged_trial_file_leaves_its_game_playable(data: Path, source_of, caplog) -> None:
+    expected = source_of().tasks("train")
+    path = data / "json_2.1.1/train/pick_and_place_simple-Cup-None-Drawer-3/trial_T1/traj_data.json"
+    path.write_text("[]")
+    assert source_of().tasks("train") == expected  # the type is in the folder's name
+    assert str(path) in caplog.text and "'task_type'" in caplog.text
+
+
+def test_a_folder_of_damaged_games_only_is_refused(data: Path, source_of) -> None:
+    for path in data.rglob("game.tw-pddl"):
+        path.write_text("")
+    with pytest.raises(ValueError, match=r"(?s)all 8 games of .*train are damaged; the first: .*is not JSON"):
         source_of().tasks("train")
 
 
@@ -149,8 +174,12 @@ def test_data_dir_comes_from_the_environment(data: Path, tmp_path: Path, source_
 
 
 @pytest.mark.alfworld_data
-def test_the_real_splits_have_the_papers_counts(alfworld_data: Path, tmp_path: Path) -> None:
-    source = AlfworldTasks(str(alfworld_data), cache_dir=str(tmp_path))
-    for split, count in PAPER_COUNTS.items():
-        tasks = source.tasks(split)
-        assert len(tasks) == len({task.id for task in tasks}) == count
+@pytest.mark.parametrize(
+    "split", ["valid_seen", "valid_unseen", pytest.param("train", marks=pytest.mark.slow)]
+)
+def test_the_real_splits_have_the_papers_counts(
+    alfworld_data: Path, tmp_path: Path, caplog, split: str
+) -> None:
+    tasks = AlfworldTasks(str(alfworld_data), cache_dir=str(tmp_path)).tasks(split)
+    assert len(tasks) == len({task.id for task in tasks}) == PAPER_COUNTS[split]
+    assert "damaged" not in caplog.text

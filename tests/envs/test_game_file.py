@@ -65,14 +65,15 @@ def _damage(key: str, old: str, new: str) -> dict[str, object]:
     [
         ([1], "holds a list"),
         ({"grammar": "", "pddl_problem": ""}, "no text under 'pddl_domain'"),
-        (_damage("pddl_problem", "(:init", "(:unit"), r"no \(:objects …\), \(:init …\), \(:goal …\)"),
+        (_damage("pddl_problem", "(:init", "(:unit"), r"without \(:objects …\), \(:init …\), \(:goal …\)"),
         (_damage("pddl_problem", "(:goal (and", "(:goal (and ("), r"'\('"),
         (_damage("pddl_problem", "(atLocation agent1 loc_bar_0)", ""), "one initial"),
         (
             _damage("pddl_problem", "(objectType ?o CupType) (rec", "(isHot ?o) (rec"),
             "none of ALFWorld's six",
         ),
-        (_damage("grammar", "Your task is to:", "Do:"), "no sentence that begins with"),
+        (_damage("pddl_domain", "(:action HeatObject", "(:action MeltObject"), r"actions \['heatobject'\]"),
+        (_damage("grammar", "Your task is to:", "Do:"), "without a sentence that begins with"),
     ],
 )
 def test_a_malformed_file_is_named_with_its_fault(tmp_path: Path, data: object, message: str) -> None:

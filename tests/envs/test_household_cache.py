@@ -56,8 +56,10 @@ def test_more_games_begin_with_the_same_ones(folder: Path) -> None:
     assert before.items() <= _contents(folder).items()
 
 
-@pytest.mark.parametrize("fault", ["no index", "no game", "cut game", "cut index", "empty folder"])
-def test_a_broken_cache_is_made_anew(folder: Path, fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault", ["no index", "no game", "cut game", "cut index", "empty folder", "other index", "other rows"]
+)
+def test_a_broken_cache_is_made_anew(folder: Path, fault: str, caplog: pytest.LogCaptureFixture) -> None:
     whole = _contents(folder)
     game = Path(_load(folder)[42])
     index = game.parents[1] / "tasks.json"
@@ -68,11 +70,14 @@ def test_a_broken_cache_is_made_anew(folder: Path, fault: str) -> None:
     elif fault == "empty folder":
         shutil.rmtree(game.parents[1])
         game.parents[1].mkdir()
+    elif fault.startswith("other"):
+        index.write_text('{"games": 100}' if fault == "other index" else '[{"id": 1}]')
     else:
         path = game if fault == "cut game" else index
         path.write_bytes(path.read_bytes()[:-100])
     _tasks(folder).tasks("train")
     assert _contents(folder) == whole
+    assert caplog.text.count("damaged and are made again") == 1 and str(game.parents[1]) in caplog.text
 
 
 def test_two_processes_can_start_at_once(made: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from had.metrics.functional import (
     paired_differences,
     task_counts,
 )
-from had.records import Episode, Task
+from had.records import Episode, EpisodeStatus, Task
 from had.rollout.actor import Actor
 from had.rollout.player import Player, derive_seed
 from had.runtime.files import CsvAppender
@@ -64,7 +64,11 @@ class Evaluator:
         self.seconds = 0.0
 
     def run(self, label: str) -> Results:
-        """Play everything once; `label` names the transcripts."""
+        """Play everything once; `label` names the transcripts.
+
+        Raises:
+            RuntimeError: not one episode of a split could be started.
+        """
         started = time.monotonic()
         results: Results = {}
         self.counts = {split: {} for split in self.tasks}
@@ -82,6 +86,7 @@ class Evaluator:
                     progress=lambda done, total, phase=phase: self.on_phase(phase, done, total),  # type: ignore[misc]
                 )
                 by_split[split] = merged(own, played)
+                _check_started(split, by_split[split])
                 results.setdefault(split, {})[condition] = evaluate_metrics(by_split[split])
                 self.counts[split][condition] = task_counts(by_split[split])
                 if self.transcripts is not None:
@@ -90,6 +95,16 @@ class Evaluator:
                 results.setdefault(ALL_SPLITS, {})[condition] = aggregate_metrics(by_split)
         self.seconds += time.monotonic() - started
         return results
+
+
+def _check_started(split: str, episodes: Sequence[Episode]) -> None:
+    """Refuse to report zeros where nothing was played."""
+    is_dead = [e.status is EpisodeStatus.ENV_FAILED and not e.turns for e in episodes]
+    if episodes and all(is_dead):
+        raise RuntimeError(
+            f"split {split!r}: expected episodes to evaluate, not one of {len(episodes)} could be started; "
+            f"the first: {episodes[0].message}"
+        )
 
 
 def differences(before: Counts, after: Counts) -> Results:

@@ -46,7 +46,8 @@ class Slots:
         except EnvFailure as failure:
             return failure
         except Exception as error:  # a bug of a backend costs one episode, not the run
-            return self._give_up(slot, error)
+            place = f" at the start of {task.id}" + (f" ({task.source})" if task.source else "")
+            return self._give_up(slot, error, place)
         self._playing.add(slot)
         return answer
 
@@ -61,8 +62,8 @@ class Slots:
         except Exception as error:
             return self._give_up(slot, error)
 
-    def _give_up(self, slot: int, error: Exception) -> EnvFailure:
+    def _give_up(self, slot: int, error: Exception, place: str = "") -> EnvFailure:
         """Forget the environment of a slot, for nobody knows its state now."""
         self._playing.discard(slot)
         self._envs.pop(slot)
-        return EnvFailure(f"the environment crashed: {type(error).__name__}: {error}")
+        return EnvFailure(f"the environment crashed{place}: {type(error).__name__}: {error}")

@@ -19,6 +19,10 @@ _TYPED_NAME = re.compile(r"(\S+)\s+-\s+(\w+)")
 _GOAL_SENTENCE = re.compile(r'Your task is to:\s*((?:[^"\\]|\\.)*)"')
 _TEMPLATE = re.compile(r'action (\w+) \{\s*template :: "([^"]*)"')
 _APPLIANCE_ACTIONS = ("cleanobject", "heatobject", "coolobject")
+_REMEDY = (
+    "Get ALFWorld's games again (`alfworld-download --force`); a generated game is made again at the next "
+    "start when its folder has been deleted"
+)
 
 # The predicates of the goals that ALFWorld's goal library writes, sorted; every other goal is refused.
 _PLACE = ("inreceptacle", "objecttype", "receptacletype")
@@ -81,6 +85,11 @@ class Game:
     walkthrough: tuple[str, ...]
 
 
+def malformed(path: str | Path, fault: str) -> EnvFailure:
+    """The failure of a game whose file is not what it should be, with what to do about it."""
+    return EnvFailure(f"the game file {path} {fault}. {_REMEDY}")
+
+
 def read_game(path: str | Path) -> Game:
     """Read a game file.
 
@@ -99,14 +108,14 @@ def read_game_data(path: str | Path) -> dict[str, object]:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise EnvFailure(f"cannot read the game file {path}: {error.strerror}") from error
+        raise malformed(path, f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise EnvFailure(f"the game file {path} is not JSON: {error}") from error
+        raise malformed(path, f"is not JSON (empty or cut short?): {error}") from error
     if not isinstance(data, dict):
-        raise EnvFailure(f"the game file {path} holds a {type(data).__name__}, expected a JSON object")
+        raise malformed(path, f"holds a {type(data).__name__}, expected a JSON object")
     for key in ("pddl_domain", "grammar", "pddl_problem"):
         if not isinstance(data.get(key), str):
-            raise EnvFailure(f"the game file {path} has no text under {key!r}; found the keys {sorted(data)}")
+            raise malformed(path, f"has no text under {key!r}; found the keys {sorted(data)}")
     return data
 
 
@@ -124,8 +133,10 @@ def parse_game(data: dict[str, object], path: str) -> Game:
             facts.setdefault(predicate, []).append(tuple(arguments))
     starts = facts.get("atlocation", [])
     if len(starts) != 1:
-        raise EnvFailure(f"{path}: expected one initial (atLocation agent place), got {starts}")
-    grammar = str(data["grammar"])
+        raise malformed(path, f"should hold one initial (atLocation agent place), got {starts}")
+    grammar, domain = str(data["grammar"]), str(data["pddl_domain"])
+    if missing := [name for name in _APPLIANCE_ACTIONS if f"(:action {name}" not in domain.lower()]:
+        raise malformed(path, f"has a PDDL domain without the actions {missing}")
     walkthrough = data.get("walkthrough") or ()
     return Game(
         path=path,
@@ -134,7 +145,7 @@ def parse_game(data: dict[str, object], path: str) -> Game:
         goal=_parse_goal(goal, path),
         goal_sentence=find_goal_sentence(grammar, path),
         names=name_entities({argument for rows in facts.values() for row in rows for argument in row}),
-        appliances=_find_appliances(str(data["pddl_domain"])),
+        appliances=_find_appliances(domain),
         templates=dict(_TEMPLATE.findall(grammar)),
         walkthrough=tuple(walkthrough) if isinstance(walkthrough, list) else (),
     )
@@ -148,8 +159,11 @@ def find_goal_sentence(grammar: str, path: str) -> str:
     """
     match = _GOAL_SENTENCE.search(grammar)
     if match is None:
-        raise EnvFailure(f"{path}: the grammar has no sentence that begins with 'Your task is to:'")
-    return str(json.loads(f'"{match.group(1)}"')).strip()
+        raise malformed(path, "has a grammar without a sentence that begins with 'Your task is to:'")
+    try:
+        return str(json.loads(f'"{match.group(1)}"')).strip()
+    except ValueError as error:
+        raise malformed(path, f"has a goal sentence that cannot be read: {error}") from error
 
 
 def name_entities(ids: Iterable[str]) -> dict[str, str]:
@@ -178,10 +192,10 @@ def _split_problem(problem: str, path: str) -> tuple[str, str, str]:
     problem = re.sub(r";[^\n]*", "", problem)
     at_objects, at_init, at_goal = (problem.find(word) for word in ("(:objects", "(:init", "(:goal"))
     if not 0 <= at_objects < at_init < at_goal:
-        raise EnvFailure(f"{path}: the PDDL problem has no (:objects …), (:init …), (:goal …) in this order")
+        raise malformed(path, "has a PDDL problem without (:objects …), (:init …), (:goal …) in this order")
     num_opened, num_closed = problem.count("("), problem.count(")")
     if num_opened != num_closed:
-        raise EnvFailure(f"{path}: the PDDL problem has {num_opened} '(' but {num_closed} ')'")
+        raise malformed(path, f"has a PDDL problem with {num_opened} '(' but {num_closed} ')'")
     return problem[at_objects + len("(:objects") : at_init], problem[at_init:at_goal], problem[at_goal:]
 
 
@@ -204,7 +218,7 @@ def _parse_goal(goal: str, path: str) -> Goal:
     for flag, form in _PREPARE.items():
         if predicates == form:
             return PlaceGoal(object_types[0], receptacle_types[0], flag=flag)
-    raise EnvFailure(f"{path}: the goal is none of ALFWorld's six forms; its conditions are {predicates}")
+    raise malformed(path, f"has a goal of none of ALFWorld's six forms; its conditions are {predicates}")
 
 
 @lru_cache(maxsize=8)

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from had.envs.alfworld.game import find_goal_sentence, read_game_data
+from had.envs.alfworld.game import parse_game, read_game_data
 from had.envs.base import EnvFailure
 
 GAME_FILE = "game.tw-pddl"
 TRIAL_FILE = "traj_data.json"
-_FORMAT = 1  # raise it when the meaning of a cached index changes
+_FORMAT = 2  # raise it when the meaning of a cached index changes
 _LOG_EVERY = 500
+_NUM_NAMED = 5  # damaged games that a warning quotes
 
 _log = logging.getLogger(__name__)
 
@@ -32,23 +33,28 @@ class GameEntry:
     Attributes:
         path: its folder, relative to the indexed one: `<task>/<trial>`.
         type: the task type, e.g. `pick_and_place_simple`.
-        goal: the task text: the first human annotation, else the template goal.
+        goal: the task text: the first human annotation, else the template goal; empty when neither can be
+            read.
         is_annotated: the text is a human annotation.
+        fault: what is wrong with its files; empty for nothing. Such a game stays a task: whoever plays it
+            gets a failed episode, which is counted.
     """
 
     path: str
     type: str
     goal: str
     is_annotated: bool
+    fault: str = ""
 
 
 def load_index(folder: Path, cache_dir: Path) -> tuple[GameEntry, ...]:
     """The playable games under `folder`/<task>/<trial>, by path; from the cache when nothing changed.
 
     As in ALFWorld, tasks with movable receptacles or slicing and games known to be unsolvable are not played.
+    Games with damaged files are in the index and named in a warning.
 
     Raises:
-        ValueError: a file is damaged (the message names it).
+        ValueError: every single game is damaged (the message quotes the first one).
     """
     listing = _list_games(folder)
     fingerprint = hashlib.sha256(json.dumps([_FORMAT, listing]).encode()).hexdigest()
@@ -58,7 +64,23 @@ def load_index(folder: Path, cache_dir: Path) -> tuple[GameEntry, ...]:
     if entries is None:
         entries = _index(folder, [str(row[0]) for row in listing])
         _write_cache(cache, fingerprint, entries)
+    _tell_faults(folder, entries)
     return entries
+
+
+def _tell_faults(folder: Path, entries: Sequence[GameEntry]) -> None:
+    """Warn of damaged games; refuse a folder that holds nothing else."""
+    faults = [entry.fault for entry in entries if entry.fault]
+    if not faults:
+        return
+    if len(faults) == len(entries):
+        raise ValueError(f"all {len(entries)} games of {folder} are damaged; the first: {faults[0]}")
+    more = f"\n  - and {len(faults) - _NUM_NAMED} more" if len(faults) > _NUM_NAMED else ""
+    lines = "".join(f"\n  - {fault}" for fault in faults[:_NUM_NAMED])
+    _log.warning(
+        "%d of the %d games of %s are damaged; an episode that cannot be played is counted as failed:%s%s",
+        len(faults), len(entries), folder, lines, more,
+    )  # fmt: skip
 
 
 def _list_games(folder: Path) -> list[list[str | int]]:
@@ -97,22 +119,27 @@ def _index(folder: Path, paths: Sequence[str]) -> tuple[GameEntry, ...]:
 def _read_entry(folder: Path, path: str) -> GameEntry | None:
     """The entry of one game, or None when the game is not marked as solvable."""
     game_file, trial_file = folder / path / GAME_FILE, folder / path / TRIAL_FILE
+    faults = []
+    goal, is_solvable = "", True  # as far as one can tell of a damaged game
     try:
         data = read_game_data(game_file)
-        goal = find_goal_sentence(str(data["grammar"]), str(game_file))
-        trial = json.loads(trial_file.read_text(encoding="utf-8"))
-        task_type = trial["task_type"]
+        is_solvable = data.get("solvable") is True
+        goal = parse_game(data, str(game_file)).goal_sentence if is_solvable else ""
     except EnvFailure as error:
-        raise ValueError(f"{error}. Get the file again, or remove its folder") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
+        faults.append(str(error))
+    task_type, text = path.partition("-")[0], ""  # ALFWorld's folders begin with the task type
+    try:
+        trial = json.loads(trial_file.read_text(encoding="utf-8"))
+        task_type = str(trial["task_type"])
+        annotations = trial.get("turk_annotations", {}).get("anns", [])
+        text = annotations[0]["task_desc"].strip() if annotations else ""
+    except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+        faults.append(
             f"expected a JSON object with 'task_type' in {trial_file}: {error!r}. Get the file again"
-        ) from error
-    if data.get("solvable") is not True:
+        )
+    if not is_solvable:
         return None
-    annotations = trial.get("turk_annotations", {}).get("anns", [])
-    text = annotations[0]["task_desc"].strip() if annotations else ""
-    return GameEntry(path, task_type, text or goal, bool(text))
+    return GameEntry(path, task_type, text or goal, bool(text), "; ".join(faults))
 
 
 def _read_cache(cache: Path, fingerprint: str) -> tuple[GameEntry, ...] | None:

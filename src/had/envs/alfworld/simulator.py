@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from had.envs.alfworld import wording
 from had.envs.alfworld.commands import TEMPLATES, Commands
-from had.envs.alfworld.game import Game, read_game
+from had.envs.alfworld.game import Game, malformed, read_game
 from had.envs.alfworld.world import Situation, World
 from had.envs.base import EnvFailure
 from had.records import Effect, EnvState, EnvStep, Task
@@ -28,7 +28,8 @@ class NativeEnv:
         """Start a game that has been read already.
 
         Raises:
-            EnvFailure: the game's commands are worded differently (data of an older ALFWorld).
+            EnvFailure: the game's commands are worded differently (data of an older ALFWorld), or its facts
+                do not fit together.
         """
         for action, template in TEMPLATES.items():
             found = game.templates.get(action)
@@ -38,11 +39,17 @@ class NativeEnv:
                     "data of an older ALFWorld? Get new ones (`alfworld-download --force`), or use "
                     "env.backend=textworld"
                 )
-        self._world = World(game)
-        self._now = Situation.start(self._world)
-        self._commands = Commands(self._world)
-        self._note_possible_commands()
-        return self._answer(wording.describe_start(self._world, self._now), Effect.CHANGED)
+        self._world = None
+        try:
+            world = World(game)
+            self._now, self._commands = Situation.start(world), Commands(world)
+            self._note_possible_commands()
+            observation = wording.describe_start(world, self._now)
+        except (LookupError, ValueError, TypeError) as error:
+            fault = f"{type(error).__name__}: {error}"
+            raise malformed(game.path, f"holds facts that do not fit together ({fault})") from error
+        self._world = world
+        return self._answer(observation, Effect.CHANGED)
 
     def step(self, command: str) -> EnvStep:
         if self._world is None:

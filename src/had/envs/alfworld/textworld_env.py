@@ -18,7 +18,7 @@ from textworld.envs.pddl import PddlEnv
 from textworld.logic import Signature
 
 from had.envs.alfworld.engine_memory import EngineMemory
-from had.envs.alfworld.game import parse_game, read_game_data
+from had.envs.alfworld.game import malformed, parse_game, read_game_data
 from had.envs.alfworld.wording import NOTHING_HAPPENS
 from had.envs.base import EnvFailure
 from had.records import Effect, EnvState, EnvStep, Task
@@ -92,7 +92,7 @@ class TextWorldEnv:
                 state = self._engine.reset()
         except (Exception, SystemExit) as error:  # the translator ends the process on a fault in the PDDL
             fault = f"{type(error).__name__}: {error}"
-            raise EnvFailure(f"TextWorld cannot start {task.source}: {fault}") from error
+            raise malformed(task.source, f"cannot be started by TextWorld ({fault})") from error
         standing = self._engine.rows("receptacleatlocation", "receptacle", "location")
         start = self._engine.rows("atlocation", "agent", "location")[0][1]
         here = [self._engine.name(receptacle) for receptacle, location in standing if location == start]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from had.records import Task
 FORMAT = 1
 SHARD_SIZE = 100
 _INDEX = "tasks.json"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,38 @@ class GameCache:
         return self.root / f"{self.preset.name}-{self.seed}-v{FORMAT}-{digest}"
 
     def read_shard(self, split: str, number: int) -> tuple[Task, ...] | None:
-        """The tasks of a shard; None when it is missing, or when one of its files is missing or cut short."""
+        """The tasks of a shard; None when it is missing or damaged, which is warned of."""
+        try:
+            return self._read(split, number)
+        except ValueError as error:
+            _log.warning("these games are damaged and are made again: %s", error)
+            return None
+
+    def _read(self, split: str, number: int) -> tuple[Task, ...] | None:
+        """The tasks of a shard; None when it is missing.
+
+        Raises:
+            ValueError: its index is malformed, or one of its files is missing or cut short.
+        """
         folder = self._shard(split, number)
+        if not folder.exists():
+            return None
         try:
             rows = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-            sizes = [(folder / row["file"]).stat().st_size for row in rows]
-        except (OSError, ValueError):
-            return None
-        if len(rows) != SHARD_SIZE or sizes != [row["bytes"] for row in rows]:
-            return None
-        return tuple(
-            Task(row["id"], split, row["type"], row["goal"], str(folder / row["file"])) for row in rows
-        )
+            names = [(row["id"], row["type"], row["goal"], str(folder / row["file"])) for row in rows]
+            wrong = [row["file"] for row in rows if (folder / row["file"]).stat().st_size != row["bytes"]]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise ValueError(f"{folder}: {error!r}") from error
+        if wrong or len(rows) != SHARD_SIZE:
+            fault = f"not of their size: {wrong}" if wrong else f"{len(rows)} games listed, not {SHARD_SIZE}"
+            raise ValueError(f"{folder}: {fault}")
+        return tuple(Task(id, split, type, goal, file) for id, type, goal, file in names)
+
+    def _is_whole(self, split: str, number: int) -> bool:
+        try:
+            return self._read(split, number) is not None
+        except ValueError:
+            return False
 
     def make_shard(self, split: str, number: int) -> tuple[Task, ...]:
         """Make a shard in a temporary folder and move it into place; several processes may do so at once.
@@ -62,13 +84,13 @@ class GameCache:
         temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
         try:
             self._write_shard(temporary, split, number)
-            if self.read_shard(split, number) is None:
+            if not self._is_whole(split, number):
                 shutil.rmtree(final, ignore_errors=True)
             try:
                 os.rename(temporary, final)
             except OSError:
                 # Another process was faster: its games are the same bytes.
-                if self.read_shard(split, number) is None:
+                if not self._is_whole(split, number):
                     raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
