@@ -52,7 +52,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "another domain": (_with(pddl_domain="(define (domain x))"), "without the actions ['cleanobject'"),
     "another grammar": (_with(grammar="grammar :: nothing"), "Your task is to:"),
     "no facts": (_without_facts, "one initial (atLocation agent place), got []"),
-    "a longer fact": (_with_longer_fact, ""),  # simulator and engine each have words of their own for it
+    "a longer fact": (_with_longer_fact, "(receptacletype more "),
     "a foreign goal": (_with_foreign_goal, "none of ALFWorld's six forms"),
 }
 

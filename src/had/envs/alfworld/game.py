@@ -23,6 +23,7 @@ _REMEDY = (
     "Get ALFWorld's games again (`alfworld-download --force`); a generated game is made again at the next "
     "start when its folder has been deleted"
 )
+_PAIRS = ("atlocation", "receptacleatlocation", "inreceptacle", "cancontain", "objecttype", "receptacletype")
 
 # The predicates of the goals that ALFWorld's goal library writes, sorted; every other goal is refused.
 _PLACE = ("inreceptacle", "objecttype", "receptacletype")
@@ -131,6 +132,8 @@ def parse_game(data: dict[str, object], path: str) -> Game:
         predicate, *arguments = atom.split()
         if predicate != "=":
             facts.setdefault(predicate, []).append(tuple(arguments))
+    if wrong := [(name, *row) for name in _PAIRS for row in facts.get(name, ()) if len(row) != 2]:
+        raise malformed(path, f"should hold facts about two things, got ({' '.join(wrong[0])})")
     starts = facts.get("atlocation", [])
     if len(starts) != 1:
         raise malformed(path, f"should hold one initial (atLocation agent place), got {starts}")

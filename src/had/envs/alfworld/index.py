@@ -21,7 +21,7 @@ GAME_FILE = "game.tw-pddl"
 TRIAL_FILE = "traj_data.json"
 _FORMAT = 2  # raise it when the meaning of a cached index changes
 _LOG_EVERY = 500
-_NUM_NAMED = 5  # damaged games that a warning quotes
+_NUM_NAMED = 3  # damaged games that a warning quotes
 
 _log = logging.getLogger(__name__)
 
