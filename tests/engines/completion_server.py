@@ -45,6 +45,7 @@ class State:
     def __init__(self, model: str) -> None:
         self.model, self.bias, self.label = model, NO_BIAS, "default"
         self.num_completions, self.num_failures_left, self.delay_s, self.is_busy = 0, 0, 0.0, False
+        self.malformed = ""  # how completions are answered: a status, or a word of `answer_nonsense`
         self.calls: list[str] = []
 
 
@@ -71,7 +72,11 @@ class Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         body = json.loads(raw) if raw else dict(parse_qsl(url.query))
         if url.path == "/v1/completions":
-            self.answer(*self.complete(body))
+            status, content = self.complete(body)
+            if self.state.malformed:
+                self.answer_nonsense(content)
+            else:
+                self.answer(status, content)
             return
         self.state.calls.append(url.path)
         if url.path == "/inject":
@@ -127,11 +132,26 @@ class Handler(BaseHTTPRequestHandler):
             rows.append({str(i): {"logprob": row[i], "rank": order.index(i) + 1} for i in kept})
         return rows
 
+    def answer_nonsense(self, content: dict) -> None:
+        kind, text = self.state.malformed, json.dumps(content).encode()
+        if kind.isdigit():
+            self.send(int(kind), b"Internal Server Error")
+        elif kind == "cut":
+            self.send(200, text[:-20], promised=len(text))
+            self.close_connection = True
+        else:
+            content["choices"] = [{"text": "", "token_ids": []}]
+            bodies = {"html": b"<html>Bad Gateway</html>", "half": text[:-20], "empty": b"", "list": b"[]"}
+            bodies |= {"no choices": b'{"choices": []}', "no logprobs": json.dumps(content).encode()}
+            self.send(200, bodies[kind])
+
     def answer(self, status: int, content: dict | None) -> None:
-        data = b"" if content is None else json.dumps(content).encode()
+        self.send(status, b"" if content is None else json.dumps(content).encode())
+
+    def send(self, status: int, data: bytes, promised: int | None = None) -> None:
         try:
             self.send_response(status)
-            self.send_header("content-length", str(len(data)))
+            self.send_header("content-length", str(len(data) if promised is None else promised))
             self.end_headers()
             self.wfile.write(data)
         except OSError:

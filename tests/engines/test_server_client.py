@@ -3,70 +3,18 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from completion_server import MAX_MODEL_LEN, NO_BIAS, VOCAB, table_logprobs
+from completion_server import MAX_MODEL_LEN, VOCAB, table_logprobs
+from server_engine import EOS, GREEDY, PROMPTS, QUICK, assert_greedy, engine_on
 from server_process import MODEL, ServerProcess, free_port
 
 from had.engines.base import EngineFailure, EngineUnavailableError, Generation, SamplingParams
 from had.engines.vllm_replica import Patience, Replica, wait_until_healthy
 from had.engines.vllm_servers import VLLMServers
 from had.engines.vllm_transfer import FolderTransfer, NCCLTransfer
-
-EOS = [1, 2]
-GREEDY = SamplingParams(0.0, 8)
-QUICK = Patience(request_timeout_s=5, budget_s=20, first_pause_s=0.02, max_pause_s=0.1, startup_timeout_s=20)
-PROMPTS = [[5, 9, 7], [5, 9, 8, 11], [20], [5, 9, 30, 31, 32]]
-
-
-@pytest.fixture
-def servers() -> Iterator[list[ServerProcess]]:
-    """Two servers that run."""
-    processes = [ServerProcess(), ServerProcess()]
-    for process in processes:
-        process.start(wait=False)
-    for process in processes:
-        process.wait()
-    yield processes
-    for process in processes:
-        process.kill()
-
-
-@pytest.fixture
-def server() -> Iterator[ServerProcess]:
-    """One server that runs."""
-    process = ServerProcess()
-    process.start()
-    yield process
-    process.kill()
-
-
-def engine_on(*processes: ServerProcess, **arguments: object) -> VLLMServers:
-    arguments = {"patience": QUICK, **arguments}
-    return VLLMServers([process.url for process in processes], MODEL, EOS, **arguments)  # type: ignore[arg-type]
-
-
-def expected_greedy(prompt: list[int], num: int = 8, bias: tuple[float, ...] = NO_BIAS) -> Generation:
-    ids, logprobs = list(prompt), []
-    while len(logprobs) < num and not (logprobs and ids[-1] in EOS):
-        row = table_logprobs(ids[-1], bias)
-        ids.append(row.index(max(row)))
-        logprobs.append(row[ids[-1]])
-    return Generation(tuple(ids[len(prompt) :]), tuple(logprobs), ids[-1] in EOS)
-
-
-def assert_greedy(
-    answers: list[Generation | EngineFailure], bias: tuple[float, ...] = (0.0,) * VOCAB
-) -> None:
-    for prompt, answer in zip(PROMPTS, answers, strict=True):
-        assert isinstance(answer, Generation), answer
-        expected = expected_greedy(prompt, bias=bias)
-        assert (answer.ids, answer.is_complete) == (expected.ids, expected.is_complete)
-        assert answer.logprobs == pytest.approx(expected.logprobs, abs=1e-6)
 
 
 def test_ids_and_logprobs_are_taken_as_returned(server: ServerProcess) -> None:
@@ -117,87 +65,6 @@ def test_requests_that_cannot_be_answered_fail_alone(server: ServerProcess) -> N
         engine.logprobs([[VOCAB + 3]], [[5]])
     with pytest.raises(ValueError, match="top_k: expected 1 to 64"):
         engine.score([[5]], [[5]], top_k=65)
-
-
-def test_hiccups_are_tried_again(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
-    server.inject(num_failures_left=5)
-    engine = engine_on(server)
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    assert server.seen()["completions"] == 4 + 5
-    assert "HTTP 503" in caplog.text and "answers again" in caplog.text
-
-
-def test_a_request_that_hangs_is_given_up_and_tried_again(server: ServerProcess) -> None:
-    server.inject(delay_s=60)
-    patience = Patience(request_timeout_s=0.3, budget_s=20, first_pause_s=0.02, max_pause_s=0.1)
-    engine = engine_on(server, patience=patience)
-    healing = threading.Timer(1.0, lambda: server.inject(delay_s=0))
-    healing.start()
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    assert server.seen()["completions"] > 4
-
-
-def test_a_server_that_never_answers_in_time_stops_the_run(server: ServerProcess) -> None:
-    server.inject(delay_s=60)
-    patience = Patience(request_timeout_s=0.2, budget_s=1, first_pause_s=0.02, max_pause_s=0.1)
-    engine = engine_on(server, patience=patience)
-    with pytest.raises(EngineUnavailableError, match=r"ReadTimeout after 0.2 s.*request_timeout_s"):
-        engine.generate(PROMPTS, GREEDY, [0] * 4)
-
-
-@pytest.mark.parametrize("absence_s", [1.5, pytest.param(30.0, marks=pytest.mark.slow)])
-def test_a_server_that_is_gone_and_comes_back_is_waited_for(server: ServerProcess, absence_s: float) -> None:
-    engine = engine_on(server, patience=Patience(first_pause_s=0.02, max_pause_s=0.5))  # the default budget
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    server.kill()
-    comeback = threading.Timer(absence_s, lambda: server.start(wait=False))
-    comeback.start()
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    comeback.join()
-    assert server.seen()["completions"] == 4
-
-
-def test_a_server_killed_in_the_middle_of_its_work_is_waited_for(server: ServerProcess) -> None:
-    server.inject(delay_s=60)
-    engine = engine_on(server)
-    threading.Timer(0.5, server.kill).start()
-    threading.Timer(1.5, lambda: server.start(wait=False)).start()
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-
-
-def test_a_server_that_is_gone_for_good_stops_the_run(server: ServerProcess) -> None:
-    patience = Patience(budget_s=1, first_pause_s=0.02, max_pause_s=0.1)
-    engine = engine_on(server, patience=patience)
-    server.kill()
-    with pytest.raises(EngineUnavailableError) as stopped:
-        engine.generate(PROMPTS * 10, GREEDY, [0] * 40)
-    message = str(stopped.value)
-    for part in (server.url, "within budget_s=1 s", "tries", "ConnectError", "src/serve.py", "resume="):
-        assert part in message
-
-
-def test_requests_in_a_queue_do_not_each_wait_for_a_server_that_is_gone(
-    server: ServerProcess, caplog: pytest.LogCaptureFixture
-) -> None:
-    patience = Patience(budget_s=1, first_pause_s=0.3, max_pause_s=0.3)
-    engine = engine_on(server, patience=patience, max_concurrent=16)
-    server.kill()
-    with pytest.raises(EngineUnavailableError):
-        engine.generate(PROMPTS * 10, GREEDY, [0] * 40)
-    assert caplog.text.count("next try in") <= 1 / 0.3 + 2  # one try per pause for all of them together
-
-
-def test_another_replica_takes_over(servers: list[ServerProcess]) -> None:
-    engine = engine_on(*servers)
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    assert [server.seen()["completions"] for server in servers] == [2, 2]
-    servers[1].kill()
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    assert servers[0].seen()["completions"] == 2 + 4
-    servers[1].start()
-    time.sleep(QUICK.max_pause_s)
-    assert_greedy(engine.generate(PROMPTS, GREEDY, [0] * 4))
-    assert servers[1].seen()["completions"] == 2
 
 
 def test_prompts_that_begin_alike_go_to_the_same_replica(servers: list[ServerProcess]) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from had.engines.base import EngineFailure, Generation, ModelSource, SamplingParams, check_scorable, refusals
 from had.engines.usage import EngineUsage, timed
+from had.engines.vllm_answers import choice_of, field
 from had.engines.vllm_replica import Patience, RefusedError, Replica, ReplicaSet, UnreachableError
 from had.engines.vllm_requests import (
     NUM_SPARE_TOKENS,
@@ -188,7 +189,7 @@ class VLLMServers:
         if not self._label or self._transfer is None:
             return
         with self._restoring:  # many requests wait for the same server
-            if replica.request("GET", "/weight_info")["weight_version"] == self._label:
+            if field(replica.request("GET", "/weight_info"), "weight_version") == self._label:
                 return
             _log.warning("server %s has lost version %d, sending it again", replica.url, self._version)
             self._transfer.send_again(replica, self._version, self._patience.request_timeout_s)
@@ -214,18 +215,19 @@ class VLLMServers:
         """The one choice of an answer, whose account of the prompt is noted."""
         if isinstance(answer, RefusedError):
             return answer
-        account = answer.get("usage") or {}
+        account = answer["usage"]
         # servers give details with --enable-prompt-tokens-details only, which src/serve.py sets
         details = account.get("prompt_tokens_details") or {}
         self.usage.note_read(account.get("prompt_tokens", 0), details.get("cached_tokens"))
-        return dict(answer["choices"][0])
+        return dict(answer["choice"])
 
     def _asker(self) -> Callable[[int, dict[str, Any]], dict[str, Any] | RefusedError]:
         def ask(home: int, body: dict[str, Any]) -> dict[str, Any] | RefusedError:
             def attempt(replica: Replica) -> dict[str, Any]:
                 if replica.down_for():
                     self._ensure_weights(replica)  # it may come back with other ones
-                return replica.request("POST", "/v1/completions", json=body)
+                answer = replica.request("POST", "/v1/completions", json=body)
+                return {"choice": choice_of(answer, body), "usage": answer.get("usage") or {}}
 
             try:
                 return self._servers.call(home, attempt)
@@ -276,7 +278,7 @@ def _served(replica: Replica, expected: str) -> dict[str, Any]:
     Raises:
         ValueError: it is another model.
     """
-    cards = replica.request("GET", "/v1/models")["data"]
+    cards = field(replica.request("GET", "/v1/models"), "data")
     for card in cards:
         if expected in (card["id"], card.get("root")):
             return dict(card)
