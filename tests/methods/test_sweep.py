@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,6 +32,7 @@ def test_a_job_runs_alone_with_its_own_overrides(tmp_path):
     script.write_text(ECHO)
     overrides = ["method.rho=0.25", "sweep=rho", "hydra.mode=MULTIRUN", "hydra.sweep.dir=x"]
     overrides += ["hydra.sweeper.params=y", "hydra.searchpath=[file://z]"]
+    overrides += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu"]
     assert run_alone(script, overrides, tmp_path / "it's") == 3
     given = (tmp_path / "echo.py.out").read_text().split("\n")
     assert given[:3] == ["method.rho=0.25", "sweep=rho", "hydra.searchpath=[file://z]"]
@@ -50,18 +53,21 @@ def test_the_report_comes_at_the_end_and_failures_make_the_exit_code(tmp_path, c
     callback.on_job_end(config, SimpleNamespace(return_value=0))
     callback.on_multirun_end(config)
     assert reported == [tmp_path]
-    callback.on_job_end(config, SimpleNamespace(return_value=2))
+    elsewhere = copy.deepcopy(callback)  # as a launcher sends it to another process
+    elsewhere.on_job_end(config, SimpleNamespace(return_value=2))
     with pytest.raises(SystemExit, match="1"):
         callback.on_multirun_end(config)
     assert f"exit code 2: {tmp_path / '1'}" in capsys.readouterr().err
+    elsewhere.on_job_end(config, SimpleNamespace(return_value=0))  # tried again, with success
+    callback.on_multirun_end(config)
 
 
 def test_a_single_run_has_no_report(tmp_path):
     callback = SweepReport(lambda folder: pytest.fail("a single run must not be reported as a sweep"))
     callback.on_run_start(config_of(tmp_path))
-    callback.on_job_end(config_of(tmp_path), SimpleNamespace(return_value=None))
+    callback.on_job_end(config_of(tmp_path), SimpleNamespace(return_value=1))
     callback.on_run_end(config_of(tmp_path))
-    assert callback.failed == []
+    assert not (tmp_path / "1").exists()
 
 
 @pytest.mark.parametrize("suite", ["household", "alfworld_small", "alfworld"])
@@ -129,3 +135,29 @@ def test_a_real_sweep_with_a_job_that_cannot_run(world, tmp_path):
     failed, trained = find_jobs(folder)
     assert failed.run is None and trained.run is not None and trained.run.updates == 1
     assert trained.label == f"teacher.files.path={world.teacher}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("submitit") is None,
+    reason="needs Hydra's submitit launcher: pip install -e '.[slurm]'",
+)
+def test_a_sweep_through_submitit(world, tmp_path):
+    """Its local executor is the one for SLURM without SLURM: pickled jobs in processes of their own."""
+    folder, missing = tmp_path / "sweep", tmp_path / "no_such_teacher"
+    left_out = ("teacher.files.path", "trainer.", "paths.output_dir")
+    kept = [item for item in world.overrides(tmp_path) if not item.startswith(left_out)]
+    options = ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=20"]
+    options += [f"teacher.files.path={missing},{world.teacher}", "trainer.max_steps=1", "trainer=ddp"]
+    options += ["trainer.accelerator=cpu", "trainer.devices=2", "trainer.precision=32-true"]
+    finished = subprocess.run(
+        [sys.executable, str(ROOT / "src" / "train.py"), "-m", *kept, *options, f"hydra.sweep.dir={folder}"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "HF_HUB_OFFLINE": "1"},
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert finished.returncode == 1, finished.stderr
+    assert "1 runs of this sweep failed" in finished.stderr and "exit code 2" in finished.stderr
+    failed, trained = find_jobs(folder)  # each was run once, by whatever number of ranks
+    assert failed.run is None and trained.run is not None and trained.run.updates == 1
+    logs = "".join(path.read_text("utf-8") for path in (folder / ".submitit").rglob("*_log.*"))
+    assert "no_such_teacher" in logs and logs.count("run folder:") == 1

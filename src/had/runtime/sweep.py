@@ -8,8 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from had.runtime.files import write_text
+
 EXIT_SOME_FAILED = 1
-_OF_THE_SWEEP = ("hydra.mode=", "hydra.run.dir=", "hydra.sweep.", "hydra.sweeper.")
+EXIT_CODE_FILE = "exit_code"  # in the folder of a job that failed
+_OF_THE_SWEEP = (
+    *("hydra.mode=", "hydra.run.dir=", "hydra.sweep.", "hydra.sweeper.", "hydra.launcher."),
+    *("hydra/sweeper=", "hydra/launcher="),
+)
 
 
 def run_alone(script: Path | str, overrides: Sequence[str], folder: Path | str) -> int:
@@ -35,6 +41,9 @@ def run_alone(script: Path | str, overrides: Sequence[str], folder: Path | str) 
 class SweepReport:
     """Hydra callback: notes which jobs fail, reports on all at the end, and lets the exit code tell.
 
+    Launcher plug-ins run the jobs in other processes, on other machines even: what a job notes reaches the
+    end of the sweep through a file in the job's folder.
+
     Args:
         report: called with the folder of the sweep; prints the table.
     """
@@ -42,24 +51,27 @@ class SweepReport:
     def __init__(self, report: Callable[[Path], None]) -> None:
         self.report = report
         self.is_sweep = False
-        self.failed: list[str] = []
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
-        self.is_sweep, self.failed = True, []
+        self.is_sweep = True
 
     def on_job_end(self, config: Any, job_return: Any, **_: Any) -> None:
-        """Note the exit code that `run_alone` returned."""
-        if self.is_sweep and job_return.return_value:
-            folder = config.hydra.runtime.output_dir
-            self.failed.append(f"exit code {job_return.return_value}: {folder}")
+        """Note the exit code that `run_alone` returned; runs where the job runs."""
+        if not self.is_sweep:
+            return
+        note = Path(config.hydra.runtime.output_dir) / EXIT_CODE_FILE
+        if job_return.return_value:
+            write_text(note, f"{job_return.return_value}\n")
+        else:
+            note.unlink(missing_ok=True)  # of an earlier try in the same folder
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
         folder = Path(config.hydra.sweep.dir)
         self.report(folder)
         print(f"sweep folder: {folder}")
-        if self.failed:
-            lines = [f"{len(self.failed)} runs of this sweep failed:", *(f"  - {job}" for job in self.failed)]
-            print("\n".join(lines), file=sys.stderr)
+        if failed := sorted(folder.rglob(EXIT_CODE_FILE)):
+            jobs = (f"  - exit code {note.read_text('utf-8').strip()}: {note.parent}" for note in failed)
+            print("\n".join([f"{len(failed)} runs of this sweep failed:", *jobs]), file=sys.stderr)
             raise SystemExit(EXIT_SOME_FAILED)
 
     def on_run_start(self, config: Any, **_: Any) -> None: ...
