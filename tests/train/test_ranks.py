@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -153,6 +154,22 @@ def test_slurm_starts_the_processes(tiny_run: list[str], finished_run: Path, tmp
     ]
     assert [task.wait(timeout=600) for task in tasks] == [0, 0]
     (folder,) = (tmp_path / "train").glob("*/slurm_4711.0")
+    assert_same_run(folder, finished_run)
+
+
+@pytest.mark.slow
+def test_torchrun_on_two_nodes(tiny_run: list[str], finished_run: Path, tmp_path: Path):
+    """Two agents of one process each, on this machine; the folder is named after the id of the launch."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    agent = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
+    agent += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=4711"]
+    options = [*tiny_run, "trainer=ddp", *CPU, "trainer.devices=1", "trainer.num_nodes=2"]
+    command = [*agent, PROGRAM, *options, f"paths.log_dir={tmp_path}"]
+    nodes = [subprocess.Popen(command) for _ in range(2)]
+    assert [node.wait(timeout=600) for node in nodes] == [0, 0]
+    (folder,) = (tmp_path / "train").glob("*/torchrun_4711")
     assert_same_run(folder, finished_run)
 
 
