@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import slurm_stand_in
 from hydra import compose, initialize_config_dir
 from method_world import ROOT
 
@@ -142,17 +143,20 @@ def test_a_real_sweep_with_a_job_that_cannot_run(world, tmp_path):
     find_spec("submitit") is None,
     reason="needs Hydra's submitit launcher: pip install -e '.[slurm]'",
 )
-def test_a_sweep_through_submitit(world, tmp_path):
-    """Its local executor is the one for SLURM without SLURM: pickled jobs in processes of their own."""
+@pytest.mark.parametrize("executor", ["local", "slurm"])
+def test_a_sweep_through_submitit(world, tmp_path, executor):
+    """A job that cannot run and one of two ranks, which Lightning starts here, and `srun` under SLURM."""
     folder, missing = tmp_path / "sweep", tmp_path / "no_such_teacher"
     left_out = ("teacher.files.path", "trainer.", "paths.output_dir")
     kept = [item for item in world.overrides(tmp_path) if not item.startswith(left_out)]
-    options = ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=20"]
+    options = [f"hydra/launcher=submitit_{executor}", "hydra.launcher.timeout_min=20"]
+    options += ["hydra.launcher.tasks_per_node=2"] if executor == "slurm" else []
     options += [f"teacher.files.path={missing},{world.teacher}", "trainer.max_steps=1", "trainer=ddp"]
     options += ["trainer.accelerator=cpu", "trainer.devices=2", "trainer.precision=32-true"]
+    environment = {"PYTHONPATH": str(Path(__file__).parent), "HF_HUB_OFFLINE": "1"}
     finished = subprocess.run(
         [sys.executable, str(ROOT / "src" / "train.py"), "-m", *kept, *options, f"hydra.sweep.dir={folder}"],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "HF_HUB_OFFLINE": "1"},
+        env={**os.environ, **environment, "PATH": slurm_stand_in.install(tmp_path / "bin")},
         capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert finished.returncode == 1, finished.stderr
