@@ -172,7 +172,7 @@ def test_textworld_reports_a_fault_that_its_translator_finds(tmp_path: Path) -> 
     path = tmp_path / "game.tw-pddl"
     path.write_text(json.dumps(game))
     env = TextWorldEnv()
-    with pytest.raises(EnvFailure, match="TextWorld cannot start"):
+    with pytest.raises(EnvFailure, match="cannot be started by TextWorld"):
         env.reset(Task("t", "train", "x", "y", str(path)))
     assert env.reset(write_tiny_game(tmp_path)).commands  # and the engine still plays the next game
 
