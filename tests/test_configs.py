@@ -22,7 +22,10 @@ os.environ.setdefault("HAD_ROOT", str(ROOT))
 
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 METHODS = ("had", "opd", "sage_opd", "guided_opd", "sopd", "opd_2x", "sopd_2x")
-ENVS = ("household", "alfworld_small", "alfworld", "webshop", "scienceworld")
+ENVS = (
+    "household", "alfworld_small", "alfworld", "webshop", "webshop_small", "webshop_mini", "scienceworld",
+    "scienceworld_small", "scienceworld_mini",
+)  # fmt: skip
 EXTRAS = {"scienceworld": "scienceworld", "py4j": "scienceworld", "vllm": "vllm"}  # package: what brings it
 OWN_PRIMARIES = ("recipe", "calibration", "play", "server")  # groups of other primary configurations
 ANYWHERE = "_"  # a file whose name begins so is a part of others

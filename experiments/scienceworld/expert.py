@@ -22,7 +22,7 @@ MINI = (
     "find-living-thing", "find-non-living-thing", "find-plant", "find-animal", "use-thermometer",
     "lifespan-longest-lived", "lifespan-shortest-lived", "lifespan-longest-lived-then-shortest-lived",
 )  # fmt: skip
-STUDENT = Habits(forgetfulness=0.65, carelessness=0.6)  # of configs/recipe/scienceworld_student.yaml
+STUDENT = Habits(forgetfulness=0.5, carelessness=0.35)  # of configs/recipe/scienceworld_student.yaml
 _WALK = re.compile(r"(?:(?:open door to|go to) [^;]+;)+")
 
 

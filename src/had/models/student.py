@@ -88,7 +88,7 @@ def package_weights(name: str) -> Path:
     root = Path(str(resources.files("had"))) / "weights"
     folder = root / name
     if not (folder / "config.json").is_file():
-        known = sorted(p.parent.name for p in root.glob("*/config.json"))
+        known = sorted(p.parent.relative_to(root).as_posix() for p in root.rglob("config.json"))
         raise FileNotFoundError(
             f"no packaged weights named {name!r} under {root}; known: {', '.join(known) or 'none'}. "
             "A source checkout without them can make them with `python src/pretrain.py`."
