@@ -3,6 +3,9 @@
 #   experiments/small/run.sh pair        teacher and student on all generated evaluation games, harness on and off
 #   experiments/small/run.sh study       HAD, SOPD and OPD from the same student, three seeds each
 #   experiments/small/run.sh alfworld    the same models on all games of the real splits
+#   experiments/small/run.sh shop        teacher, student, HAD, SOPD and OPD on the generated shop (webshop_scienceworld.md)
+#   experiments/small/run.sh science     the same on ScienceWorld's short tasks; needs Java
+#   experiments/small/run.sh pretrain_shop, pretrain_science   make the pairs of these two again
 #   experiments/small/run.sh pretrain    make the pair again (six trainings, about two hours on one core)
 set -eu
 cd "$(dirname "$0")/../.."
@@ -29,8 +32,25 @@ alfworld)
 pretrain)
     for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish; do python src/pretrain.py "recipe=$recipe"; done
     ;;
+shop | science)
+    world=webshop
+    if [ "$1" = science ]; then world=scienceworld; fi
+    python src/calibrate.py "env=${world}_mini" "harness=$world" "prompt=${world}_window" "student=small_$world" num_repeats=3 "hydra.run.dir=$out/${world}_calibration"
+    for model in teacher student; do
+        evaluate "packaged:$world/$model" "${world}_mini" "${world}_mini" "${world}_$model" "prompt=${world}_window"
+    done
+    for method in had opd sopd; do
+        python src/train.py "experiment=${method}_${world}_mini" "hydra.run.dir=$out/${method}_${world}_mini"
+    done
+    ;;
+pretrain_shop)
+    for recipe in teacher teacher_finish teacher_settle student student_finish student_settle; do python src/pretrain.py "recipe=webshop_$recipe"; done
+    ;;
+pretrain_science)
+    for recipe in teacher teacher_finish teacher_settle student student_finish; do python src/pretrain.py "recipe=scienceworld_$recipe"; done
+    ;;
 *)
-    echo "usage: $0 pair|study|alfworld|pretrain" >&2
+    echo "usage: $0 pair|study|alfworld|pretrain|shop|science|pretrain_shop|pretrain_science" >&2
     exit 2
     ;;
 esac

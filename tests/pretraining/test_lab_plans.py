@@ -19,7 +19,7 @@ from had.pretraining.lab_plans import (
     RankAnimals,
     plan_for,
 )
-from had.pretraining.lab_words import COLOURS, BoxDisguise
+from had.pretraining.lab_words import COLOURS, PLANTS, BoxDisguise, SpeciesDisguise
 from had.pretraining.notebook import Notebook
 from had.pretraining.player import Decision, Habits
 from had.pretraining.scientist import Scientist
@@ -182,3 +182,19 @@ def test_boxes_exchange_their_colours_and_nothing_else() -> None:
     assert changed == text.replace("red box", "yellow box").replace("orange box", "purple box")
     drawn = BoxDisguise().draw("", (), (), random.Random(0))
     assert sorted(drawn) == sorted(drawn.values()) == sorted(COLOURS)
+
+
+def test_animals_and_plants_exchange_their_names_too() -> None:
+    names = {"ant": "blue jay", "blue jay": "wolf", "apple tree": "pea plant", "red": "green"}
+    text = "a baby ant, a blue jay egg, an elephant, a apple tree, a red apple, red box"
+    changed = SpeciesDisguise().text(text, names)
+    assert changed == "a baby blue jay, a wolf egg, an elephant, a pea plant, a red apple, green box"
+
+
+def test_where_life_spans_are_asked_for_animals_keep_their_group() -> None:
+    draws = [SpeciesDisguise().draw(LONGEST, (), (), random.Random(seed)) for seed in range(20)]
+    for group in (LONG_LIVED, MIDDLING, SHORT_LIVED, PLANTS):
+        assert all({drawn[name] for name in group} == set(group) for drawn in draws)
+        assert len({tuple(drawn[name] for name in group) for drawn in draws}) > 10
+    free = [SpeciesDisguise().draw("find a(n) animal", (), (), random.Random(seed)) for seed in range(20)]
+    assert any(drawn["ant"] not in SHORT_LIVED for drawn in free)

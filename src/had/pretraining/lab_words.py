@@ -1,4 +1,4 @@
-"""The words of ScienceWorld's short tasks for the tokenizer, and other colours of boxes in every episode.
+"""The words of ScienceWorld's short tasks for the tokenizer, and other names of things in every episode.
 
 The tokenizer is made of this list alone, without a simulator: the teacher and the student of a pair get the
 same one, though the simulator never says quite the same twice.
@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 
-from had.pretraining.lab_plans import ANIMALS, FURNITURE
+from had.pretraining.lab_plans import ANIMALS, FURNITURE, LONG_LIVED, MIDDLING, SHORT_LIVED
 from had.pretraining.notebook import ROOMS
 from had.pretraining.world import Words
 from had.prompts.views import Shown, ShownTurn
@@ -96,6 +96,7 @@ WORDS = (
     "open", "it", "The", "A", "which", "is", "apple", "banana",
 )  # fmt: skip
 _BOX = re.compile(rf"\b({'|'.join(COLOURS)})(?= box\b)")
+_SPECIES = re.compile(rf"\b(?:{'|'.join((*ANIMALS, *PLANTS))})\b")
 
 
 class LabLexicon:
@@ -130,3 +131,24 @@ class BoxDisguise:
             self.text(turn.harness_text, names),
             self.text(reply, names),
         )
+
+
+class SpeciesDisguise(BoxDisguise):
+    """Boxes exchange their colours, animals and plants their names.
+
+    The training variations show four animals outside, the validation variations others: without this the four
+    are known by heart and none is read off the page. Where life spans are asked for, animals exchange names
+    with those of their own group only, so that the answer stays right.
+    """
+
+    def draw(
+        self, goal: str, places: Sequence[str], known: Sequence[str], rng: random.Random
+    ) -> dict[str, str]:
+        ranked = (LONG_LIVED, MIDDLING, SHORT_LIVED)
+        names = super().draw(goal, places, known, rng)
+        for group in (*(ranked if "life span" in goal else (ANIMALS,)), PLANTS):
+            names |= zip(group, rng.sample(group, len(group)), strict=True)
+        return names
+
+    def text(self, text: str, names: Mapping[str, str]) -> str:
+        return _SPECIES.sub(lambda match: names.get(match[0], match[0]), super().text(text, names))
