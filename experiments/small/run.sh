@@ -33,9 +33,9 @@ pretrain)
     for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish; do python src/pretrain.py "recipe=$recipe"; done
     ;;
 shop | science)
-    world=webshop
-    if [ "$1" = science ]; then world=scienceworld; fi
-    python src/calibrate.py "env=${world}_mini" "harness=$world" "prompt=${world}_window" "student=small_$world" num_repeats=3 "hydra.run.dir=$out/${world}_calibration"
+    world=webshop amount=num_repeats=3
+    if [ "$1" = science ]; then world=scienceworld amount=num_tasks=240; fi
+    python src/calibrate.py "env=${world}_mini" "harness=$world" "prompt=${world}_window" "student=small_$world" "$amount" "hydra.run.dir=$out/${world}_calibration"
     for model in teacher student; do
         evaluate "packaged:$world/$model" "${world}_mini" "${world}_mini" "${world}_$model" "prompt=${world}_window"
     done
@@ -44,7 +44,7 @@ shop | science)
     done
     ;;
 pretrain_shop)
-    for recipe in teacher teacher_finish teacher_settle student student_finish student_settle; do python src/pretrain.py "recipe=webshop_$recipe"; done
+    for recipe in teacher teacher_finish teacher_settle student student_finish student_settle student_careful; do python src/pretrain.py "recipe=webshop_$recipe"; done
     ;;
 pretrain_science)
     for recipe in teacher teacher_finish teacher_settle student student_finish; do python src/pretrain.py "recipe=scienceworld_$recipe"; done
