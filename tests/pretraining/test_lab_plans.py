@@ -185,16 +185,22 @@ def test_boxes_exchange_their_colours_and_nothing_else() -> None:
 
 
 def test_animals_and_plants_exchange_their_names_too() -> None:
-    names = {"ant": "blue jay", "blue jay": "wolf", "apple tree": "pea plant", "red": "green"}
-    text = "a baby ant, a blue jay egg, an elephant, a apple tree, a red apple, red box"
+    names = {"ant": "blue jay", "blue jay": "wolf egg", "frog": "baby ant"}
+    names |= {"apple tree": "pea plant", "red": "green"}
+    text = "a baby ant, a blue jay egg, a frog, an elephant, a apple tree, a red apple, red box"
     changed = SpeciesDisguise().text(text, names)
-    assert changed == "a baby blue jay, a wolf egg, an elephant, a pea plant, a red apple, green box"
+    assert changed == "a blue jay, a wolf egg, a baby ant, an elephant, a pea plant, a red apple, green box"
 
 
 def test_where_life_spans_are_asked_for_animals_keep_their_group() -> None:
+    def species(name: str) -> str:
+        return name.removeprefix("baby ").removesuffix(" egg")
+
     draws = [SpeciesDisguise().draw(LONGEST, (), (), random.Random(seed)) for seed in range(20)]
     for group in (LONG_LIVED, MIDDLING, SHORT_LIVED, PLANTS):
-        assert all({drawn[name] for name in group} == set(group) for drawn in draws)
+        assert all({species(drawn[name]) for name in group} == set(group) for drawn in draws)
         assert len({tuple(drawn[name] for name in group) for drawn in draws}) > 10
     free = [SpeciesDisguise().draw("find a(n) animal", (), (), random.Random(seed)) for seed in range(20)]
-    assert any(drawn["ant"] not in SHORT_LIVED for drawn in free)
+    assert any(species(drawn["ant"]) not in SHORT_LIVED for drawn in free)
+    forms = {drawn["ant"].partition(" ")[0] == "baby" for drawn in free}
+    assert forms == {True, False}

@@ -96,7 +96,9 @@ WORDS = (
     "open", "it", "The", "A", "which", "is", "apple", "banana",
 )  # fmt: skip
 _BOX = re.compile(rf"\b({'|'.join(COLOURS)})(?= box\b)")
-_SPECIES = re.compile(rf"\b(?:{'|'.join((*ANIMALS, *PLANTS))})\b")
+_ANIMAL = re.compile(rf"\b(?:baby )?({'|'.join(ANIMALS)})(?: egg)?\b")
+_PLANT = re.compile(rf"\b({'|'.join(PLANTS)})\b")
+_FORMS = ("baby {}", "{} egg", "{}")  # of an animal, as the simulator names it
 
 
 class LabLexicon:
@@ -134,11 +136,11 @@ class BoxDisguise:
 
 
 class SpeciesDisguise(BoxDisguise):
-    """Boxes exchange their colours, animals and plants their names.
+    """Boxes exchange their colours, animals and plants their names, and animals are young or not at random.
 
-    The training variations show four animals outside, the validation variations others: without this the four
-    are known by heart and none is read off the page. Where life spans are asked for, animals exchange names
-    with those of their own group only, so that the answer stays right.
+    The training variations show four animals outside, all of them eggs, the validation variations others:
+    without this the four are known by heart and none is read off the page. Where life spans are asked for,
+    animals exchange names with those of their own group only, so that the answer stays right.
     """
 
     def draw(
@@ -146,9 +148,13 @@ class SpeciesDisguise(BoxDisguise):
     ) -> dict[str, str]:
         ranked = (LONG_LIVED, MIDDLING, SHORT_LIVED)
         names = super().draw(goal, places, known, rng)
-        for group in (*(ranked if "life span" in goal else (ANIMALS,)), PLANTS):
-            names |= zip(group, rng.sample(group, len(group)), strict=True)
-        return names
+        for group in ranked if "life span" in goal else (ANIMALS,):
+            drawn = rng.sample(group, len(group))
+            names |= {name: rng.choice(_FORMS).format(new) for name, new in zip(group, drawn, strict=True)}
+        return names | dict(zip(PLANTS, rng.sample(PLANTS, len(PLANTS)), strict=True))
 
     def text(self, text: str, names: Mapping[str, str]) -> str:
-        return _SPECIES.sub(lambda match: names.get(match[0], match[0]), super().text(text, names))
+        text = super().text(text, names)
+        for pattern in (_ANIMAL, _PLANT):
+            text = pattern.sub(lambda match: names.get(match[1], match[0]), text)
+        return text
