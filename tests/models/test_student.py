@@ -80,7 +80,7 @@ def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
 
 
 def test_unknown_packaged_weights_are_explained() -> None:
-    with pytest.raises(FileNotFoundError, match="no packaged weights named 'nothing'"):
+    with pytest.raises(FileNotFoundError, match=r"no packaged weights named 'nothing'.*webshop/student"):
         package_weights("nothing")
 
 
@@ -97,3 +97,16 @@ def test_dtype_names() -> None:
     for name in ("int64", "float23", "nn"):
         with pytest.raises(ValueError, match="dtype: expected float32"):
             torch_dtype(name)
+
+
+@pytest.mark.parametrize("pair", ["", "webshop/", "scienceworld/"])
+def test_a_packaged_pair_loads_and_shares_its_tokens(pair: str) -> None:
+    student, teacher = (package_weights(f"{pair}{role}") for role in ("student", "teacher"))
+    assert load_tokenizer(student).get_vocab() == load_tokenizer(teacher).get_vocab()
+    sizes = [load_model(folder, dtype="bfloat16").num_parameters() for folder in (student, teacher)]
+    assert 0 < sizes[0] < sizes[1]
+
+
+def test_everything_packaged_takes_less_than_forty_megabytes() -> None:
+    files = (Path(str(resources.files("had"))) / "weights").rglob("*")
+    assert sum(file.stat().st_size for file in files if file.is_file()) < 40e6
