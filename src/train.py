@@ -18,11 +18,13 @@ from had.planning.text import plan_text, problems
 from had.reports.runs import read_run
 from had.reports.tables import SHORT_METRICS, before_after_table, rich_table
 from had.runtime.departure import Departure
-from had.runtime.files import write_json, write_text
+from had.runtime.files import write_text
 from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
-from had.runtime.provenance import provenance
+from had.runtime.provenance import note_start, provenance
 from had.runtime.ranks import is_first, launch_name, take_own_gpu
+from had.runtime.resume import say_how_to_go_on
+from had.runtime.stop import Stopped, StopRequest
 from had.runtime.sweep import run_alone
 
 if name := launch_name():
@@ -46,9 +48,7 @@ def show_plan(config: DictConfig) -> None:
     write_text(Path(config.paths.output_dir) / "plan.txt", text + "\n")
     print(text)
     if found := problems(plan):
-        stop_with(
-            "this plan cannot work:", found, "the memory of a GPU: planning.gpu_memory_gib=80 planning.gpus=8"
-        )
+        stop_with("this plan cannot work:", found, "a GPU: planning.gpu_memory_gib=80 planning.gpus=8")
 
 
 def train(config: DictConfig) -> None:
@@ -58,22 +58,35 @@ def train(config: DictConfig) -> None:
     assembly = Assembly(config)
     if missing := assembly.problems():
         stop_with("this experiment cannot run here:", missing, f"what runs here: {FALLBACK}")
+    if assembly.start.is_finished:
+        print(f"{assembly.folder} holds this run, finished; nothing is left to do")
+        return show_result(config, assembly.folder)
     if is_first():
-        write_text(assembly.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-        origin = {**provenance(config.seed, sys.argv), "models": assembly.origins()}
-        write_json(assembly.folder / "provenance.json", origin)
+        facts = {**provenance(config.seed, sys.argv), "models": assembly.origins()}
+        note_start(assembly.folder, OmegaConf.to_yaml(config, resolve=True), facts, assembly.start.checkpoint)
     departure = Departure()
     take_own_gpu()
     quiet_lightning()
     seed_everything(config.seed)
-    with PhaseBoard(config.trainer.max_steps, is_shown=is_first()) as board:
-        assembly.acting.on_phase = board.phase
-        trainer = assembly.trainer()
-        trainer.fit(assembly.module, datamodule=assembly.datamodule, ckpt_path=config.resume)
-    assembly.finish(trainer)
+    with StopRequest() as stop:
+        try:
+            fit(assembly, stop)
+        except Stopped:
+            departure.leave()
+            raise SystemExit(say_how_to_go_on(assembly.folder, stop.signal, sys.argv)) from None
     if is_first():
         show_result(config, assembly.folder)
     departure.complete()
+
+
+def fit(assembly: Assembly, stop: StopRequest) -> None:
+    """Train, evaluate, save."""
+    config, start = assembly.config, assembly.start
+    with PhaseBoard(config.trainer.max_steps, start.num_updates, is_shown=is_first()) as board:
+        assembly.acting.on_phase = board.phase
+        trainer = assembly.trainer(stop)
+        trainer.fit(assembly.module, datamodule=assembly.datamodule, ckpt_path=start.checkpoint)
+        assembly.finish(trainer, stop)
 
 
 def show_result(config: DictConfig, folder: Path) -> None:

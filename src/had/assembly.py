@@ -11,7 +11,6 @@ from lightning import Callback, LightningModule, Trainer
 from omegaconf import DictConfig
 
 from had.acting import ActingHalf
-from had.callbacks.checkpoints import RoundCheckpoint
 from had.callbacks.engine_sleep import SleepWhileTraining
 from had.callbacks.evaluation import EvaluationCallback
 from had.callbacks.run_summary import run_summary
@@ -29,10 +28,11 @@ from had.module import DistillationModule
 from had.prompts.render import end_of_turn_id
 from had.rollout.actor import Actor
 from had.runtime.files import write_json
-from had.runtime.instantiate import build, target_of
+from had.runtime.instantiate import as_plain, build, target_of
 from had.runtime.output import failures
 from had.runtime.ranks import is_first, of_first
-from had.runtime.resume import check_checkpoint, check_unused, take_over
+from had.runtime.resume import Start, find_start, take_over
+from had.runtime.stop import StopRequest
 from had.teachers.labeler import Labeler
 from had.teachers.reencoding import (
     KeptIds,
@@ -74,7 +74,7 @@ class Assembly:
         acting, env = self.acting, self.config.env
         return failures(
             [
-                self._check_folder,
+                lambda: self.start,
                 lambda: acting.check_device(self.config.trainer.accelerator),
                 lambda: acting.student_files.locate(),
                 lambda: acting.teacher_files.locate(),
@@ -90,11 +90,10 @@ class Assembly:
             ]
         )
 
-    def _check_folder(self) -> None:
-        if self.config.resume:
-            check_checkpoint(self.config.resume, self.config.trainer.max_steps)
-        else:
-            check_unused(self.folder)
+    @cached_property
+    def start(self) -> Start:
+        """From where the run begins."""
+        return find_start(self.config.resume, self.folder, as_plain(self.config))
 
     def _check_tokenizers(self) -> None:
         """Where the tokenizers differ, nothing but text may go from one model to the other."""
@@ -175,8 +174,8 @@ class Assembly:
     # the learning half
 
     def _buffer(self) -> ReplayBuffer:
-        data = self.config.data
-        return ReplayBuffer(data.batch_size, data.max_policy_lag, data.updates_per_round, self.config.seed)
+        data, seed = self.config.data, self.config.seed
+        return ReplayBuffer(data.batch_size, data.max_policy_lag, data.updates_per_round, seed)
 
     @cached_property
     def datamodule(self) -> RoundDataModule:
@@ -242,7 +241,7 @@ class Assembly:
             options.every_num_updates,
             self.folder / "eval.csv",
             save_best=lambda module: self.save(module, "best"),
-            is_resumed=bool(self.config.resume),
+            is_resumed=self.start.checkpoint is not None,
             watch=self.tables.watches["evaluate"],
         )
 
@@ -252,21 +251,20 @@ class Assembly:
         columns, bottleneck = list(self.config.method.columns), build(self.config.bottleneck)
         return RunTables(self.folder, columns, bottleneck=bottleneck)
 
-    def callbacks(self) -> list[Callback]:
+    def callbacks(self, stop: StopRequest) -> list[Callback]:
         """In the order in which they must run."""
-        acting, watches = self.acting, self.tables.watches
-        checkpoints = RoundCheckpoint(self.folder / "checkpoints", watches["save"])
-        sync = build(
-            self.config.weight_sync, engine=acting.student_engine, probe=acting.probe, watch=watches["sync"]
-        )
+        acting, config, watches = self.acting, self.config, self.tables.watches
+        engine, probe = acting.student_engine, acting.probe
+        sync = build(config.weight_sync, engine=engine, probe=probe, watch=watches["sync"])
+        checkpoints = build(config.checkpoints, stop=stop, watch=watches["save"])
         sleep = SleepWhileTraining([acting.student_engine, acting.teacher_engine])
-        return [sync, self.tables, acting.transcripts, self.evaluation, checkpoints, sleep]
+        return [sync, self.tables, acting.transcripts, checkpoints, self.evaluation, sleep]
 
-    def trainer(self) -> Trainer:
+    def trainer(self, stop: StopRequest) -> Trainer:
         """The Lightning trainer; one epoch is one round."""
-        if self.config.resume and is_first():
-            take_over(self.config.resume, self.folder)
-        return build(self.config.trainer, callbacks=self.callbacks(), logger=self.loggers() or False)
+        if self.start.checkpoint is not None and is_first():
+            take_over(self.start.checkpoint, self.folder)
+        return build(self.config.trainer, callbacks=self.callbacks(stop), logger=self.loggers() or False)
 
     def loggers(self) -> list[Any]:
         """The loggers of the configuration, besides the CSV files that are always written."""
@@ -283,17 +281,20 @@ class Assembly:
                 save_hf(unsharded_copy(model, weights), self.acting.student_renderer.tokenizer, folder)
         return folder
 
-    def finish(self, trainer: Trainer) -> None:
+    def finish(self, trainer: Trainer, stop: StopRequest) -> None:
         """Save the last student, which is the best where none was validated, and write `summary.json`.
 
         Must be called on every rank.
         """
+        self.tables.on_train_end(trainer, self.module)  # both did it, unless no update was left to take
+        self.evaluation.conclude(trainer, self.module)
+        stop.hold()
         self.save(self.module, "last")
         if not of_first((self.folder / "student" / "best").exists()):
             self.save(self.module, "best")
         if not is_first():
             return
-        config, update = self.config, trainer.global_step
+        config = self.config
         identity = {"method": config.method.name, "env": config.env.name, "seed": config.seed}
-        summary = run_summary(identity, update, self.evaluation, self.tables, self.datamodule)
+        summary = run_summary(identity, trainer.global_step, self.evaluation, self.tables, self.datamodule)
         write_json(self.folder / "summary.json", summary)

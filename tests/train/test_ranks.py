@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import socket
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from had.callbacks.round_costs import is_measured
+from run_tables import table
 from scripts import SOURCE, run_script
 
 CPU = [
@@ -38,13 +37,6 @@ def run_ranks(launcher: Sequence[str], folder: Path, *overrides: str, **environm
     )
     assert finished.returncode == 0, finished.stderr[-3000:]
     return finished.stdout
-
-
-def table(folder: Path, name: str) -> list[dict[str, str]]:
-    """A CSV file without what the machine and the number of ranks decide."""
-    with open(folder / name, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [{k: v for k, v in row.items() if not is_measured(k)} for row in rows]
 
 
 def numbers(folder: Path, name: str) -> list[float]:

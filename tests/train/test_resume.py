@@ -12,17 +12,11 @@ from safetensors.torch import load_file
 
 from had.callbacks.round_costs import is_measured
 from had.module import DistillationModule
+from run_tables import table
 from scripts import run_script
 
 LAST_UPDATE = 6
 STOPPED_IN = 4  # the rounds end at the updates 2, 5 and 6: the checkpoint is at 2, update 3 is lost
-
-
-def table(folder: Path, name: str) -> list[dict[str, str]]:
-    """A CSV file without what the machine and the number of ranks decide."""
-    with open(folder / name, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [{k: v for k, v in row.items() if not is_measured(k)} for row in rows]
 
 
 def stop_in_update(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

@@ -134,9 +134,11 @@ def result_rows(update: int, results: Results) -> list[dict[str, Any]]:
 class EvaluationCallback(Callback):
     """Evaluates before training, every N updates, and at the end.
 
-    Needs a `WeightSync` before it in the list of callbacks. The evaluation tasks never decide anything: the
-    best student is the one with the highest success rate on the *validation* tasks, which are held out of
-    training.
+    Needs a `WeightSync` before it in the list of callbacks. The checkpoint of the round is made before it:
+    an evaluation that was cut short, or came after the last checkpoint, is repeated when the run goes on.
+
+    The evaluation tasks never decide anything: the best student is the one with the highest success rate on
+    the *validation* tasks, which are held out of training.
 
     Args:
         final: evaluation before and after training.
@@ -178,19 +180,31 @@ class EvaluationCallback(Callback):
             self._write(0, self.before)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        # rows behind the checkpoint that is resumed belong to updates that are taken again
-        self.csv.truncate_after(trainer.global_step)
+        # rows behind the checkpoint that is resumed belong to evaluations that are repeated
+        self.csv.truncate_after(self.last_validated)
+        if trainer.datamodule.rounds:  # type: ignore[attr-defined]  # else within a round
+            self._validate_if_due(trainer, pl_module)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.global_step - self.last_validated >= self.every_num_updates:
-            self._validate(trainer, pl_module)
+        self._validate_if_due(trainer, pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.conclude(trainer, pl_module)
+
+    def conclude(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Evaluate after training, once; a run that goes on behind its last update has no training to end."""
+        if self.after:
+            return
+        self.csv.truncate_after(self.last_validated)
         if trainer.global_step > self.last_validated:
             self._validate(trainer, pl_module)
         self.after = self._run(self.final, "after")
         self.differences = differences(self.counts_before, self.final.counts)
         self._write(trainer.global_step, self.after)
+
+    def _validate_if_due(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.global_step - self.last_validated >= self.every_num_updates:
+            self._validate(trainer, pl_module)
 
     def _validate(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.last_validated = trainer.global_step

@@ -129,12 +129,15 @@ class RunTables(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         # rows behind the checkpoint that is resumed belong to updates that are taken again
         self.updates.truncate_after(trainer.global_step)
-        first: int = trainer.datamodule.rounds[0].number  # type: ignore[attr-defined]
-        self.rounds.truncate_after(first - 1, "round")
+        datamodule: Any = trainer.datamodule  # type: ignore[attr-defined]
+        num_new = len(datamodule.rounds)  # 0: the run goes on within a round, whose row stays
+        self.rounds.truncate_after(datamodule.round_number - num_new, "round")
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._complete_row(trainer)
         datamodule: Any = trainer.datamodule  # type: ignore[attr-defined]
+        if not datamodule.rounds:
+            return
+        self._complete_row(trainer.loggers, trainer.global_step)
         usage, counts = datamodule.collector.labeler.teacher.usage, datamodule.buffer.counts()
         num_slots = datamodule.collector.player.pool.num_slots
         for collected in datamodule.rounds:
@@ -177,7 +180,7 @@ class RunTables(Callback):
         row = {name: _as_count(name, metrics.get(name)) for name in self.updates.columns}
         row |= {
             "update": trainer.global_step,
-            "round": datamodule.rounds[-1].number,
+            "round": datamodule.round_number,
             "policy_version": datamodule.policy_version,
             "seconds": round(seconds, 3),
         }
@@ -190,13 +193,13 @@ class RunTables(Callback):
         trainer.datamodule.write_dump()  # type: ignore[attr-defined]
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._complete_row(trainer)
+        self._complete_row(trainer.loggers, trainer.global_step)
 
     def _add(self, sums: Mapping[str, float]) -> None:
         if self._open is not None:
             self._open["sums"] = added(self._open["sums"], sums)
 
-    def _complete_row(self, trainer: Trainer) -> None:
+    def _complete_row(self, loggers: Sequence[Any], update: int) -> None:
         """Put what happened since the last completed row into the row that waits for it."""
         if self._open is None:
             return
@@ -209,8 +212,8 @@ class RunTables(Callback):
         self.rounds.replace(row, "round")
         self.totals, self._open, self._marks = added(self.totals, sums), None, now
         logged = {f"round/{name}": value for name, value in row.items() if value is not None}
-        for logger in trainer.loggers:
-            logger.log_metrics(logged, step=trainer.global_step)
+        for logger in loggers:
+            logger.log_metrics(logged, step=update)
         phases = {name: sums[f"seconds_{name}"] for name in ("collect", "label", *WATCHED)}
         warning = None if self.bottleneck is None else self.bottleneck.note(phases)
         if warning is not None and is_first():

@@ -15,6 +15,7 @@ from had.data.collector import Collector, Round
 from had.data.layouts import Layout
 from had.data.packing import pack
 from had.data.record_dump import RecordDump
+from had.data.record_io import record_from_dict, record_to_dict
 from had.data.replay import ReplayBuffer
 from had.records import Record
 from had.runtime.ranks import is_first, num_ranks, rank
@@ -44,7 +45,9 @@ class RoundDataModule(LightningDataModule):
     records. Every rank draws the same batches from the same buffer.
 
     Attributes:
-        rounds: the rounds collected for the current epoch; more than one when a round had too few records.
+        rounds: the rounds collected for the current epoch; more than one when a round had too few records,
+            none when a resumed run goes on within a round.
+        undone: the batches of the current epoch whose updates are still to come.
         policy_version: number of finished epochs; the student of round 0 has version 0.
         seconds: wall time spent collecting and labelling, over the run.
         lags: of the records drawn for the current epoch, by how much the policy version had risen since
@@ -77,15 +80,31 @@ class RoundDataModule(LightningDataModule):
         self.next_round = 0
         self.num_drawn = 0
         self.rounds: list[Round] = []
+        self.undone: list[list[Record]] = []
         self.seconds = {"collect": 0.0, "label": 0.0}
         self.lags: list[int] = []
 
     def train_dataloader(self) -> DataLoader[list[TokenBatch]]:
-        """Collect the next round and pack its updates."""
-        batches = self._draw()
-        steps = [self._pack_own(batch) for batch in batches]
+        """Collect the next round and pack its updates; first those that a stopped run left.
+
+        When no update is left for the run, there is nothing to collect.
+        """
+        self.rounds = []
+        if not self.undone and self._num_updates_left() != 0:
+            self.undone = self._draw()
+        steps = [self._pack_own(batch) for batch in self.undone]
         self.collector.on_phase("update", 0, len(steps))
         return DataLoader(steps, batch_size=None, shuffle=False)  # type: ignore[arg-type]
+
+    @property
+    def round_number(self) -> int:
+        """Of the last round collected; -1 before the first."""
+        return self.next_round - 1
+
+    def finish_update(self) -> int:
+        """An update of the current epoch was taken; how many are left."""
+        del self.undone[0]
+        return len(self.undone)
 
     def finish_epoch(self) -> int:
         """The policy has been updated: raise its version and return it."""
@@ -107,7 +126,6 @@ class RoundDataModule(LightningDataModule):
         return [replace(idle, counts={}) for idle in pack([shortest], [], self.max_tokens, self.pad_id)]
 
     def _draw(self) -> list[list[Record]]:
-        self.rounds = []
         for _ in range(MAX_BARREN_ROUNDS):
             self.rounds.append(self._collect())
             batches = self.buffer.draw(self.policy_version, self._num_updates_left())
@@ -154,6 +172,7 @@ class RoundDataModule(LightningDataModule):
             "next_round": self.next_round,
             "num_drawn": self.num_drawn,
             "seconds": dict(self.seconds),
+            "undone": [[record_to_dict(record) for record in batch] for batch in self.undone],
             "buffer": self.buffer.state_dict(),
             "usage": dict(vars(usage)),
             "dump": None if self.dump is None else self.dump.state_dict(),
@@ -165,6 +184,7 @@ class RoundDataModule(LightningDataModule):
         self.next_round = state_dict["next_round"]
         self.num_drawn = state_dict["num_drawn"]
         self.seconds = dict(state_dict["seconds"])
+        self.undone = [list(map(record_from_dict, batch)) for batch in state_dict["undone"]]
         self.buffer.load_state_dict(state_dict["buffer"])
         for name, value in state_dict["usage"].items():
             setattr(self.collector.labeler.teacher.usage, name, value)

@@ -17,15 +17,16 @@ class PhaseBoard:
 
     Args:
         num_updates: optimizer updates of the whole run.
+        num_done: those that were taken before this start of it.
         is_shown: False keeps it silent (ranks above 0, tests).
     """
 
-    def __init__(self, num_updates: int, is_shown: bool = True) -> None:
+    def __init__(self, num_updates: int, num_done: int = 0, is_shown: bool = True) -> None:
         self._progress = make_progress()
         self._progress.disable = not (is_shown and Console(stderr=True).is_terminal)
-        self._updates: TaskID = self._progress.add_task("updates", total=num_updates)
+        self._updates: TaskID = self._progress.add_task("updates", total=num_updates, completed=num_done)
         self._phase: TaskID = self._progress.add_task("starting", total=None)
-        self._finished_updates = 0
+        self._finished_updates = num_done
 
     def __enter__(self) -> PhaseBoard:
         self._progress.start()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from had.runtime.files import write_json, write_text
 
 UNKNOWN = "unknown"
 PACKAGES = ("torch", "lightning", "transformers", "torchmetrics", "hydra-core", "alfworld", "numpy")
@@ -44,6 +47,24 @@ def provenance(seed: int, command: Sequence[str]) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
     }
+
+
+def note_start(folder: Path | str, config: str, facts: Mapping[str, Any], checkpoint: Path | None) -> None:
+    """Write `config.yaml` and `provenance.json` of a run; one that goes on adds its start under `resumed`.
+
+    Args:
+        folder: the run folder.
+        config: the resolved configuration.
+        facts: `provenance` and what else is to be kept.
+        checkpoint: from which the run goes on, None for the beginning.
+    """
+    write_text(Path(folder) / "config.yaml", config)
+    path = Path(folder) / "provenance.json"
+    if checkpoint is None:
+        return write_json(path, facts)
+    first = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else dict(facts)
+    again = [*first.get("resumed", []), {**facts, "checkpoint": str(checkpoint)}]
+    write_json(path, {**first, "resumed": again})
 
 
 def git_state(folder: Path) -> tuple[str, bool | str]:
