@@ -6,7 +6,7 @@
 #   experiments/small/run.sh shop        teacher, student, HAD, SOPD and OPD on the generated shop (webshop_scienceworld.md)
 #   experiments/small/run.sh science     the same on ScienceWorld's short tasks; needs Java
 #   experiments/small/run.sh pretrain_shop, pretrain_science   make the pairs of these two again
-#   experiments/small/run.sh pretrain    make the pair again (six trainings, about two hours on one core)
+#   experiments/small/run.sh pretrain    make the pair again (eight trainings, about three hours on one core)
 set -eu
 cd "$(dirname "$0")/../.."
 out=${OUT:-logs/small}
@@ -30,7 +30,7 @@ alfworld)
     evaluate "$out/had_0" alfworld_small alfworld alfworld_had
     ;;
 pretrain)
-    for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish; do python src/pretrain.py "recipe=$recipe"; done
+    for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish student_broad student_lapse; do python src/pretrain.py "recipe=$recipe"; done
     ;;
 shop | science)
     world=webshop amount=num_repeats=3
