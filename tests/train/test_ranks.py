@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -177,3 +178,27 @@ def test_a_sweep_of_runs_with_two_ranks_runs_every_job_once(tiny_run: list[str],
     assert finished.stdout.count("run folder:") == 2
     for job in jobs:
         assert len(table(job, "updates.csv")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("trainer", "launcher"), [("ddp", LIGHTNING), ("fsdp", TORCHRUN)])
+def test_ranks_stop_together_and_go_on(
+    trainer: str, launcher: list[str], tiny_run: list[str], finished_run: Path, tmp_path: Path
+):
+    """SIGTERM to the process that was started, while it updates: Lightning's rank 0, or torchrun's agent."""
+    folder = tmp_path / "run"
+    command = [*launcher, *tiny_run, *CPU, f"trainer={trainer}", f"hydra.run.dir={folder}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 300
+        updates = folder / "updates.csv"
+        while time.monotonic() < deadline and not (updates.exists() and table(folder, "updates.csv")):
+            time.sleep(0.02)
+        process.terminate()
+        printed = process.communicate(timeout=300)[0]
+    assert not (folder / "summary.json").exists()
+    if launcher is LIGHTNING:  # torchrun's agent itself ends with the signal
+        assert process.returncode == 0
+    assert printed.count("stopped by") == 1
+    assert len(table(folder, "updates.csv")) < 6
+    run_ranks(launcher, folder, *tiny_run, f"trainer={trainer}", "resume=auto")
+    assert_same_run(folder, finished_run)

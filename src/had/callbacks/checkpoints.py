@@ -47,8 +47,9 @@ class RoundCheckpoint(Callback):
         self.watch = watch or Stopwatch()
         self._random_states: list[dict[str, Any]] = []
 
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.stop.listen()  # Lightning has put handlers of its own there
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        # Lightning's own handlers would talk to the other ranks from within a signal, and requeue SLURM jobs
+        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
         self.stop.forward = getattr(trainer.strategy.launcher, "kill", None)  # the ranks that it has started
 
     def on_train_batch_start(

@@ -38,7 +38,9 @@ class StopRequest:
 
     def __enter__(self) -> StopRequest:
         self._previous = {number: signal.getsignal(number) for number in SIGNALS}
-        self.listen()
+        if _can_listen():
+            for number in SIGNALS:
+                signal.signal(number, self._hear)
         return self
 
     def __exit__(
@@ -55,14 +57,6 @@ class StopRequest:
     def is_requested(self) -> bool:
         """Whether the run was asked to end."""
         return self.signal is not None
-
-    def listen(self) -> None:
-        """Take over the signals, also from handlers that others have put there since."""
-        if not _can_listen():
-            return
-        for number in SIGNALS:
-            if self.signal is None:
-                signal.signal(number, self._hear)
 
     def hold(self) -> None:
         """From here on a signal is only noted."""
