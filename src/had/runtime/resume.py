@@ -31,6 +31,7 @@ FREE = (
     "checkpoints",
     "engine",
     "weight_sync",
+    "env.pool",
     "env.pools",
     "trainer.devices",
     "trainer.num_nodes",
