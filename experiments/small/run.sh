@@ -6,6 +6,8 @@
 #   experiments/small/run.sh shop        teacher, student, HAD, SOPD and OPD on the generated shop (webshop_scienceworld.md)
 #   experiments/small/run.sh science     the same on ScienceWorld's short tasks; needs Java
 #   experiments/small/run.sh pretrain_shop, pretrain_science   make the pairs of these two again
+#   experiments/small/run.sh floor       how often the teacher's two answers differ: of two views, and of one view (the noise floor)
+#   experiments/small/run.sh seed_1      make the pair with another seed and play all of these games with it
 #   experiments/small/run.sh pretrain    make the pair again (eight trainings, about three hours on one core)
 set -eu
 cd "$(dirname "$0")/../.."
@@ -29,6 +31,21 @@ alfworld)
     evaluate packaged:student alfworld_small alfworld alfworld_student
     evaluate "$out/had_0" alfworld_small alfworld alfworld_had
     ;;
+floor)
+    for method in had single_view; do
+        python src/train.py experiment=had_household "method=$method" trainer.max_steps=2 evaluation.num_tasks=2 evaluation.num_validation_tasks=0 "hydra.run.dir=$out/floor_$method"
+    done
+    ;;
+seed_1)
+    made=$out/seed_1
+    make() { python src/pretrain.py "recipe=$1" seed=1 "folder=$made/$1" "++recipe.schedule.autocast=true" ${2:+"recipe.start_from=$made/$2/model"}; }
+    make teacher && make teacher_finish teacher && make teacher_broad teacher_finish && make teacher_settle teacher_broad
+    make student && make student_finish student && make student_broad student_finish && make student_lapse student_broad
+    for role in teacher_settle student_lapse; do
+        evaluate "$made/$role/model" household_small household "household_${role%%_*}_1"
+        evaluate "$made/$role/model" alfworld_small alfworld "alfworld_${role%%_*}_1"
+    done
+    ;;
 pretrain)
     for recipe in teacher teacher_finish teacher_broad teacher_settle student student_finish student_broad student_lapse; do python src/pretrain.py "recipe=$recipe"; done
     ;;
@@ -50,7 +67,7 @@ pretrain_science)
     for recipe in teacher teacher_finish teacher_settle student student_finish; do python src/pretrain.py "recipe=scienceworld_$recipe"; done
     ;;
 *)
-    echo "usage: $0 pair|study|alfworld|pretrain|shop|science|pretrain_shop|pretrain_science" >&2
+    echo "usage: $0 pair|study|alfworld|floor|seed_1|pretrain|shop|science|pretrain_shop|pretrain_science" >&2
     exit 2
     ;;
 esac
