@@ -2,6 +2,7 @@ import pytest
 
 from had.metrics.intervals import Estimate, wilson
 from had.reports.figures import before_after_bars, disagreement_by_position, learning_curves
+from had.reports.method_figures import curves_of_methods, gains_of_methods
 from had.reports.runs import Run
 
 UPDATES = (
@@ -48,3 +49,19 @@ def test_disagreement(tmp_path):
     }
     estimates["disagreement"] = wilson(25, 50)
     assert is_png(disagreement_by_position(estimates, tmp_path / "a.png"))
+
+
+def test_methods_are_drawn_beside_each_other(tmp_path):
+    runs = []
+    for seed, method in enumerate(("had", "had", "opd")):
+        folder = tmp_path / f"run_{seed}"
+        folder.mkdir()
+        (folder / "eval.csv").write_text(EVAL)
+        pooled = {"sr_mean_of_splits": wilson(3 + seed, 10), "hu": Estimate(None, None, None, 0)}
+        results = {"seen": {"full": {}}, "all": {"full": pooled}}
+        runs.append(Run(folder, method, "household", seed, 2, results, results, {}))
+    assert is_png(gains_of_methods(runs, tmp_path / "gains.png"))
+    assert is_png(curves_of_methods(runs, tmp_path / "curves.png"))
+    before = (tmp_path / "gains.png").read_bytes()
+    gains_of_methods(runs[:2], tmp_path / "gains.png")
+    assert (tmp_path / "gains.png").read_bytes() != before

@@ -43,21 +43,21 @@ def learning_curves(folder: Path | str, path: Path | str, metrics: Sequence[str]
     updates = read_rows(Path(folder) / "updates.csv")
     evaluations = Path(folder) / "eval.csv"
     rows = read_rows(evaluations) if evaluations.exists() else []
-    figure, panels = _panels(len(CURVES) + (len(metrics) if rows else 0))
+    figure, panels = make_panels(len(CURVES) + (len(metrics) if rows else 0))
     for panel, (title, columns) in zip(panels, CURVES.items(), strict=False):
         for column in columns:
-            xs, ys = _series(updates, "update", column)
+            xs, ys = number_series(updates, "update", column)
             panel.plot(xs, ys, label=column, linewidth=1)
-        _finish(panel, title, "update")
+        finish_panel(panel, title, "update")
     for panel, name in zip(panels[len(CURVES) :], metrics, strict=False):
         _draw_evaluations(panel, [row for row in rows if row["metric"] == name], name)
-    return _save(figure, path)
+    return save_figure(figure, path)
 
 
 def before_after_bars(run: Run, path: Path | str, metrics: Sequence[str] = BAR_METRICS) -> Path:
     """Draw shares before and after training with their intervals, one panel per split and condition."""
     keys = list(dict.fromkeys((s, c) for r in (run.before, run.after) for s in r for c in r[s]))
-    figure, panels = _panels(max(len(keys), 1))
+    figure, panels = make_panels(max(len(keys), 1))
     for panel, (split, condition) in zip(panels, keys, strict=False):
         for offset, (label, results) in enumerate((("before", run.before), ("after", run.after))):
             estimates = results.get(split, {}).get(condition, {})
@@ -66,8 +66,8 @@ def before_after_bars(run: Run, path: Path | str, metrics: Sequence[str] = BAR_M
             _draw_bars(panel, chosen, label, offset * 0.4 - 0.2)
         panel.set_xticks(range(len(metrics)), metrics)
         panel.set_ylim(0, 100)
-        _finish(panel, f"{split}, harness {condition}", "", "%")
-    return _save(figure, path)
+        finish_panel(panel, f"{split}, harness {condition}", "", "%")
+    return save_figure(figure, path)
 
 
 def disagreement_by_position(estimates: Mapping[str, Estimate], path: Path | str) -> Path:
@@ -77,7 +77,7 @@ def disagreement_by_position(estimates: Mapping[str, Estimate], path: Path | str
         estimates: `disagreement_0` … `disagreement_9` and `disagreement`, as the metric gives them.
         path: the PNG to write.
     """
-    figure, (panel, *_) = _panels(1)
+    figure, (panel, *_) = make_panels(1)
     bins = [estimates[f"disagreement_{i}"] for i in range(NUM_BINS)]
     _draw_bars(panel, bins, "by position", 0.0, width=0.8)
     overall = estimates["disagreement"]
@@ -86,8 +86,10 @@ def disagreement_by_position(estimates: Mapping[str, Estimate], path: Path | str
         panel.axhline(100 * overall.value, color="black", linestyle="--", linewidth=1, label=label)
     edges = range(NUM_BINS + 1)
     panel.set_xticks([i - 0.5 for i in edges], [f"{i / NUM_BINS:.1f}" for i in edges])
-    _finish(panel, "Different actions with and without the harness", "relative position in the episode", "%")
-    return _save(figure, path)
+    finish_panel(
+        panel, "Different actions with and without the harness", "relative position in the episode", "%"
+    )
+    return save_figure(figure, path)
 
 
 def _draw_evaluations(panel: Axes, rows: Sequence[Mapping[str, str]], name: str) -> None:
@@ -95,14 +97,14 @@ def _draw_evaluations(panel: Axes, rows: Sequence[Mapping[str, str]], name: str)
     scale = 100 if is_share(name) else 1
     for split, condition in dict.fromkeys((row["split"], row["condition"]) for row in rows):
         chosen = [r for r in rows if (r["split"], r["condition"]) == (split, condition)]
-        xs, ys = _series(chosen, "update", "value")
+        xs, ys = number_series(chosen, "update", "value")
         label = f"{split}, {condition}"
         (line,) = panel.plot(xs, [scale * y for y in ys], marker="o", markersize=3, label=label)
-        lows, highs = _series(chosen, "low", "high")
+        lows, highs = number_series(chosen, "low", "high")
         if len(lows) == len(xs):
             band = ([scale * y for y in lows], [scale * y for y in highs])
             panel.fill_between(xs, *band, alpha=0.15, color=line.get_color())
-    _finish(panel, name, "update", "%" if is_share(name) else "")
+    finish_panel(panel, name, "update", "%" if is_share(name) else "")
 
 
 def _draw_bars(
@@ -117,23 +119,24 @@ def _draw_bars(
             panel.plot([x, x], [100 * estimate.low, 100 * estimate.high], color="black", linewidth=1)
 
 
-def _series(rows: Sequence[Mapping[str, str]], *columns: str) -> tuple[list[float], ...]:
+def number_series(rows: Sequence[Mapping[str, str]], *columns: str) -> tuple[list[float], ...]:
     """The columns as numbers, without the rows in which one of them is empty or not finite."""
     cells = [[float(row[column] or "nan") for column in columns] for row in rows]
     kept = [values for values in cells if all(math.isfinite(value) for value in values)]
     return tuple([values[i] for values in kept] for i in range(len(columns)))
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels in a row of at most three."""
-    num_columns = min(count, 3)
+def make_panels(count: int) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels, at most three in a row, four as a square."""
+    num_columns = 2 if count == 4 else min(count, 3)
     num_rows = -(-count // num_columns)
     figure = Figure(figsize=(4.5 * num_columns, 3.2 * num_rows), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, [figure.add_subplot(num_rows, num_columns, i + 1) for i in range(count)]
 
 
-def _finish(panel: Axes, title: str, x_label: str, y_label: str = "") -> None:
+def finish_panel(panel: Axes, title: str, x_label: str, y_label: str = "") -> None:
+    """Title, axis labels, and a legend where something has a label."""
     panel.set_title(title, fontsize=9)
     panel.set_xlabel(x_label)
     panel.set_ylabel(y_label)
@@ -141,7 +144,8 @@ def _finish(panel: Axes, title: str, x_label: str, y_label: str = "") -> None:
         panel.legend(fontsize=7)
 
 
-def _save(figure: Figure, path: Path | str) -> Path:
+def save_figure(figure: Figure, path: Path | str) -> Path:
+    """Write the figure as PNG; folders are made."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=DPI)

@@ -11,6 +11,7 @@ from typing import Any
 
 from had.reports import figures, html
 from had.reports.comparison import ALL_SPLITS, COMPARISON_FILE, Job, find_jobs, overview_table
+from had.reports.method_figures import curves_of_methods, gains_of_methods
 from had.reports.runs import Run
 from had.reports.tables import (
     SHORT_METRICS,
@@ -19,9 +20,11 @@ from had.reports.tables import (
     comparison_table,
     evaluation_table,
     markdown,
+    seeds_table,
 )
 
 PAGE_FILE = "report.html"
+METHOD_METRICS = ("sr", "sr_mean_of_splits", "turns_success", "hu", "prevention", "recovery")
 MAX_LABEL = 60  # characters; a longer label would squeeze the numbers of its row
 
 
@@ -46,7 +49,7 @@ def _short_label(job: Job) -> str:
 
 
 def write_report(jobs: Sequence[Job], folder: Path) -> Table:
-    """Write `comparison.md`, the figures of each run as PNG, and `report.html`.
+    """Write `comparison.md`, the figures of each run and of the methods as PNG, and `report.html`.
 
     Args:
         jobs: the runs; those that have not ended appear in the overview only.
@@ -61,11 +64,25 @@ def write_report(jobs: Sequence[Job], folder: Path) -> Table:
     evaluations = dict.fromkeys((s, c) for run in runs for s in run.after for c in run.after[s])
     tables = [overview, *(comparison_table(runs, split, condition) for split, condition in evaluations)]
     (folder / COMPARISON_FILE).write_text("\n".join(map(markdown, tables)), encoding="utf-8")
-    parts = [html.table(overview)]
+    parts = [html.table(overview), *_method_parts(runs, folder)]
     for number, job in enumerate(jobs, start=1):
         parts += [html.heading(f"{number}. {job.label}"), *_run_parts(job, folder / f"run_{number:02d}")]
     (folder / PAGE_FILE).write_text(html.page("Runs", parts), encoding="utf-8")
     return overview
+
+
+def _method_parts(runs: Sequence[Run], folder: Path) -> list[str]:
+    """The part of the page about several training runs of one environment; nothing for a single run."""
+    trained = [run for run in runs if run.before and (run.folder / "eval.csv").exists()]
+    if len(trained) < 2 or len({run.env for run in trained}) > 1:
+        return []
+    split = ALL_SPLITS if ALL_SPLITS in trained[0].after else next(iter(trained[0].after))
+    parts = [html.table(seeds_table(trained, split, metrics=METHOD_METRICS))]
+    drawn = (
+        ("before and after by method", gains_of_methods(trained, folder / "methods_before_after.png")),
+        ("validation by method", curves_of_methods(trained, folder / "methods_curves.png")),
+    )
+    return [*parts, *(html.figure(path, name) for name, path in drawn)]
 
 
 def _run_parts(job: Job, stem: Path) -> list[str]:
