@@ -44,6 +44,7 @@ def costs(finished_run: Path) -> dict:
 def test_tokens_are_those_of_the_records(finished_run: Path, rounds: list[dict[str, str]], costs: dict):
     """No state of this run stayed without labels, so the records hold all that was sampled."""
     assert {row["num_unlabelled"] for row in rounds} == {"0"}
+    assert costs["num_unlabelled"] == 0
     totals = dict.fromkeys(("num_turns", "tokens_collect", "tokens_label_generated"), 0)
     for row in rounds:
         own = [record for record in dumped(finished_run) if record["round"] == int(row["round"])]

@@ -49,6 +49,7 @@ def round_sums(collected: Any, num_slots: int, num_ranks: int) -> dict[str, floa
     sums = {
         "num_turns": len(turns),
         "num_env_failed": sum(e.status is EpisodeStatus.ENV_FAILED for e in collected.episodes),
+        "num_unlabelled": collected.num_unlabelled,
         "tokens_collect": sum(len(turn.response.ids) for turn in turns),
         "seconds_collect": collected.seconds_collect,
         "seconds_label": collected.seconds_label,
