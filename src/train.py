@@ -13,12 +13,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from had.assembly import FALLBACK, Assembly
-from had.planning.plan import Plan
-from had.planning.text import plan_text, problems
+from had.planning.show import show_plan
 from had.reports.runs import read_run
 from had.reports.tables import SHORT_METRICS, before_after_table, rich_table
 from had.runtime.departure import Departure
-from had.runtime.files import write_text
 from had.runtime.output import print_rich, quiet_lightning, seed_everything, stop_with
 from had.runtime.phases import PhaseBoard
 from had.runtime.provenance import note_start, provenance
@@ -39,16 +37,6 @@ def main(config: DictConfig) -> int | None:
         return run_alone(__file__, [*job.overrides.task, *job.overrides.hydra], job.runtime.output_dir)
     train(config)
     return None
-
-
-def show_plan(config: DictConfig) -> None:
-    """Print and keep the plan; refuse one that cannot work."""
-    plan = Plan(config)
-    text = plan_text(plan)
-    write_text(Path(config.paths.output_dir) / "plan.txt", text + "\n")
-    print(text)
-    if found := problems(plan):
-        stop_with("this plan cannot work:", found, "a GPU: planning.gpu_memory_gib=80 planning.gpus=8")
 
 
 def train(config: DictConfig) -> None:
@@ -86,7 +74,9 @@ def fit(assembly: Assembly, stop: StopRequest) -> None:
         assembly.acting.on_phase = board.phase
         trainer = assembly.trainer(stop)
         trainer.fit(assembly.module, datamodule=assembly.datamodule, ckpt_path=start.checkpoint)
-        assembly.finish(trainer, stop)
+        assembly.conclude(trainer)
+        stop.hold()
+        assembly.finish(trainer)
 
 
 def show_result(config: DictConfig, folder: Path) -> None:

@@ -248,10 +248,10 @@ class Assembly:
     @cached_property
     def tables(self) -> RunTables:
         """The CSV files of the run."""
-        columns, bottleneck = list(self.config.method.columns), build(self.config.bottleneck)
-        return RunTables(self.folder, columns, bottleneck=bottleneck)
+        columns = list(self.config.method.columns)
+        return RunTables(self.folder, columns, bottleneck=build(self.config.bottleneck))
 
-    def callbacks(self, stop: StopRequest) -> list[Callback]:
+    def callbacks(self, stop: StopRequest | None = None) -> list[Callback]:
         """In the order in which they must run."""
         acting, config, watches = self.acting, self.config, self.tables.watches
         engine, probe = acting.student_engine, acting.probe
@@ -260,7 +260,7 @@ class Assembly:
         sleep = SleepWhileTraining([acting.student_engine, acting.teacher_engine])
         return [sync, self.tables, acting.transcripts, checkpoints, self.evaluation, sleep]
 
-    def trainer(self, stop: StopRequest) -> Trainer:
+    def trainer(self, stop: StopRequest | None = None) -> Trainer:
         """The Lightning trainer; one epoch is one round."""
         if self.start.checkpoint is not None and is_first():
             take_over(self.start.checkpoint, self.folder)
@@ -268,8 +268,7 @@ class Assembly:
 
     def loggers(self) -> list[Any]:
         """The loggers of the configuration, besides the CSV files that are always written."""
-        nodes = self.config.get("logger") or {}
-        return [build(node) for node in nodes.values()]
+        return [build(node) for node in (self.config.get("logger") or {}).values()]
 
     def save(self, module: LightningModule, name: str) -> Path:
         """Write the student as a Hugging Face folder `student/<name>`; must be called on every rank."""
@@ -281,20 +280,21 @@ class Assembly:
                 save_hf(unsharded_copy(model, weights), self.acting.student_renderer.tokenizer, folder)
         return folder
 
-    def finish(self, trainer: Trainer, stop: StopRequest) -> None:
+    def conclude(self, trainer: Trainer) -> None:
+        """What the end of training did already, unless no update was left to take."""
+        self.tables.on_train_end(trainer, self.module)
+        self.evaluation.on_train_end(trainer, self.module)
+
+    def finish(self, trainer: Trainer) -> None:
         """Save the last student, which is the best where none was validated, and write `summary.json`.
 
         Must be called on every rank.
         """
-        self.tables.on_train_end(trainer, self.module)  # both did it, unless no update was left to take
-        self.evaluation.conclude(trainer, self.module)
-        stop.hold()
         self.save(self.module, "last")
         if not of_first((self.folder / "student" / "best").exists()):
             self.save(self.module, "best")
         if not is_first():
             return
-        config = self.config
-        identity = {"method": config.method.name, "env": config.env.name, "seed": config.seed}
+        identity = {"method": self.config.method.name, "env": self.config.env.name, "seed": self.config.seed}
         summary = run_summary(identity, trainer.global_step, self.evaluation, self.tables, self.datamodule)
         write_json(self.folder / "summary.json", summary)

@@ -170,9 +170,12 @@ def test_the_students_are_plain_hugging_face_folders(finished_run: Path):
                 assert torch.equal(value, checkpoint["state_dict"][f"model.{key}"])
 
 
-def test_the_last_checkpoint_has_the_number_of_its_update(finished_run: Path):
-    names = sorted(path.name for path in (finished_run / "checkpoints").iterdir())
-    assert names == ["last.ckpt", f"update_{NUM_UPDATES:06d}.ckpt"]
+def test_the_checkpoints_of_the_last_two_rounds_stay(finished_run: Path):
+    folder = finished_run / "checkpoints"
+    ends = {int(row["round"]): int(row["update"]) for row in rows(finished_run, "updates.csv")}
+    expected = [f"update_{update:06d}.ckpt" for update in sorted(ends.values())[-2:]]
+    assert sorted(path.name for path in folder.iterdir()) == ["last.ckpt", *expected]
+    assert (folder / "last.ckpt").resolve().name == f"update_{NUM_UPDATES:06d}.ckpt"
 
 
 def test_every_record_tells_which_update_used_it(finished_run: Path):
