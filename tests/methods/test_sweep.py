@@ -40,6 +40,27 @@ def test_a_job_runs_alone_with_its_own_overrides(tmp_path):
     assert given[3:] == ["hydra.mode=RUN", f"hydra.run.dir='{tmp_path}/it\\'s'"]
 
 
+STOPPED = """
+import os, pathlib, signal, sys, time
+def end(number, frame):
+    pathlib.Path(sys.argv[0] + ".out").write_text("saved")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_sweep_that_is_asked_to_end_lets_its_run_save(tmp_path, capfd):
+    script = tmp_path / "stopped.py"
+    script.write_text(STOPPED)
+    with pytest.raises(SystemExit) as end:
+        run_alone(script, [], tmp_path / "sweep" / "0_job")
+    assert end.value.code == 0
+    assert (tmp_path / "stopped.py.out").read_text() == "saved"
+    assert f"hydra.sweep.dir={tmp_path / 'sweep'} resume=auto" in capfd.readouterr().out
+
+
 def config_of(folder: Path) -> SimpleNamespace:
     hydra = SimpleNamespace(
         runtime=SimpleNamespace(output_dir=str(folder / "1")), sweep=SimpleNamespace(dir=folder)

@@ -16,6 +16,7 @@ import yaml
 from had.runtime.checkpoint_files import FOLDER, checkpoints_in, damage, update_of
 from had.runtime.files import read_csv
 from had.runtime.ranks import is_first
+from had.runtime.stop import exit_code_of
 
 AUTO = "auto"
 CONTINUED = ("updates.csv", "rounds.csv", "eval.csv", "records", "transcripts", "student/best")
@@ -230,14 +231,14 @@ def say_how_to_go_on(folder: Path | str, cause: signal.Signals | None, arguments
         arguments: the program and its arguments.
 
     Returns:
-        0 after SIGTERM (a preempted job did nothing wrong), 130 after Ctrl-C, as shells have it.
+        0 or 130, see `exit_code_of`.
     """
     if is_first():
         found = checkpoints_in(Path(folder) / FOLDER)
         where = f"the last checkpoint is {found[0]}" if found else "it has no checkpoint yet and begins anew"
         name = "a signal" if cause is None else cause.name
         print(f"stopped by {name}; {where}. Go on with:\n  {command_to_go_on(arguments, folder)}", flush=True)
-    return 130 if cause is signal.SIGINT else 0
+    return exit_code_of(cause)
 
 
 def take_over(checkpoint: Path | str, folder: Path | str) -> None:

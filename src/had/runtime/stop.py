@@ -14,6 +14,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger(__name__)
 
 
+def exit_code_of(cause: signal.Signals | None) -> int:
+    """0 after SIGTERM (a preempted job did nothing wrong), 130 after Ctrl-C, as shells have it."""
+    return 130 if cause is signal.SIGINT else 0
+
+
 class Stopped(BaseException):
     """The run ends because it was asked to; not an `Exception`, so that nothing takes it for a fault."""
 
@@ -85,7 +90,7 @@ class StopRequest:
             self.forward(number)
         if not self._is_held:
             raise Stopped(self.reason)
-        os.write(2, f"\n{self.reason}: ends after this update; once more: at once\n".encode())
+        os.write(2, f"\n{self.reason}: ends as soon as the update is saved; once more: at once\n".encode())
 
 
 def _can_listen() -> bool:

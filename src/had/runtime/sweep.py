@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from had.runtime.files import write_text
+from had.runtime.stop import StopRequest, exit_code_of
 
 EXIT_SOME_FAILED = 1
 EXIT_CODE_FILE = "exit_code"  # in the folder of a job that failed
@@ -31,11 +34,30 @@ def run_alone(script: Path | str, overrides: Sequence[str], folder: Path | str) 
 
     Returns:
         The exit code, 0 for success.
+
+    Raises:
+        SystemExit: the sweep was asked to end (SIGTERM, Ctrl-C); the run was given the time to save.
     """
     kept = [override for override in overrides if not override.startswith(_OF_THE_SWEEP)]
     quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
     command = [sys.executable, str(script), *kept, "hydra.mode=RUN", f"hydra.run.dir='{quoted}'"]
-    return subprocess.run(command, check=False).returncode
+    with StopRequest() as stop, subprocess.Popen(command) as process:
+        stop.hold()
+        stop.forward = functools.partial(_tell, process)
+        code = process.wait()
+    if stop.signal is not None:
+        print(
+            f"sweep stopped by {stop.reason}; go on with the same command and "
+            f"hydra.sweep.dir={Path(folder).parent} resume=auto"
+        )
+        raise SystemExit(exit_code_of(stop.signal))
+    return code
+
+
+def _tell(process: subprocess.Popen[bytes], number: int) -> None:
+    """Pass SIGTERM on; Ctrl-C reaches every process of a terminal by itself."""
+    if number == signal.SIGTERM:
+        process.send_signal(number)
 
 
 class SweepReport:
