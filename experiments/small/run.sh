@@ -61,7 +61,7 @@ shop | science)
     done
     ;;
 pretrain_shop)
-    for recipe in teacher teacher_finish teacher_settle student student_finish student_settle student_careful; do python src/pretrain.py "recipe=webshop_$recipe"; done
+    for recipe in teacher teacher_finish teacher_settle student student_finish student_settle student_careful student_broad student_lapse; do python src/pretrain.py "recipe=webshop_$recipe"; done
     ;;
 pretrain_science)
     for recipe in teacher teacher_finish teacher_settle student student_finish; do python src/pretrain.py "recipe=scienceworld_$recipe"; done
