@@ -1,8 +1,10 @@
 import json
 import subprocess
 
+import pytest
+
 import had.runtime.provenance as module
-from had.runtime.provenance import UNKNOWN, git_state, package_version, provenance
+from had.runtime.provenance import UNKNOWN, git_state, note_start, package_version, provenance
 
 
 def git(folder, *arguments):
@@ -78,3 +80,21 @@ def test_without_git(tmp_path, monkeypatch):
 
 def test_a_missing_package_has_no_version():
     assert package_version("surely-not-installed") is None
+
+
+def test_a_run_that_goes_on_keeps_its_first_start(tmp_path):
+    note_start(tmp_path, "seed: 0", {"seed": 0}, None)
+    for update in (1, 2):
+        note_start(tmp_path, "seed: 0", {"seed": 0, "time": update}, tmp_path / f"update_{update}.ckpt")
+    facts = json.loads((tmp_path / "provenance.json").read_text())
+    assert facts["seed"] == 0 and "time" not in facts
+    assert [start["time"] for start in facts["resumed"]] == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["{{{", "", "[1]"])
+def test_a_damaged_provenance_is_put_aside(tmp_path, text):
+    (tmp_path / "provenance.json").write_text(text)
+    note_start(tmp_path, "seed: 0", {"seed": 0}, tmp_path / "update_1.ckpt")
+    assert (tmp_path / "provenance.damaged").read_text() == text
+    facts = json.loads((tmp_path / "provenance.json").read_text())
+    assert facts["resumed"] == [{"seed": 0, "checkpoint": str(tmp_path / "update_1.ckpt")}]

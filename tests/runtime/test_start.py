@@ -156,3 +156,16 @@ def test_the_exit_code_tells_a_preemption_from_a_person(run: Path, capsys: pytes
     assert say_how_to_go_on(run, None, ["src/train.py"]) == 0
     assert say_how_to_go_on(run.parent, signal.SIGINT, ["src/train.py"]) == 130
     assert "no checkpoint yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["{{{", "", "- a list", "\x00\x01"])
+def test_an_unreadable_configuration_of_a_run_is_refused_by_name(run: Path, text: str):
+    (run / "config.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"the configuration of the run in .*config\.yaml.*resume=PATH"):
+        find_start("auto", run, CONFIG)
+
+
+def test_a_configuration_that_is_not_text_is_refused_by_name(run: Path):
+    (run / "config.yaml").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(ValueError, match="expected the configuration of the run"):
+        find_start("auto", run, CONFIG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import shlex
@@ -19,6 +20,7 @@ from had.runtime.files import write_json, write_text
 
 UNKNOWN = "unknown"
 PACKAGES = ("torch", "lightning", "transformers", "torchmetrics", "hydra-core", "alfworld", "numpy")
+_log = logging.getLogger(__name__)
 GIT_TIMEOUT_S = 20  # a status of a large tree on a cold network disk takes seconds
 
 
@@ -62,9 +64,25 @@ def note_start(folder: Path | str, config: str, facts: Mapping[str, Any], checkp
     path = Path(folder) / "provenance.json"
     if checkpoint is None:
         return write_json(path, facts)
-    first = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else dict(facts)
+    first = _read_provenance(path) or dict(facts)
     again = [*first.get("resumed", []), {**facts, "checkpoint": str(checkpoint)}]
     write_json(path, {**first, "resumed": again})
+
+
+def _read_provenance(path: Path) -> dict[str, Any] | None:
+    """What the first start wrote, None when it is gone; a damaged file is put aside."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        found = error
+    if isinstance(found, dict):
+        return found
+    aside = path.with_suffix(".damaged")
+    path.replace(aside)
+    _log.warning("%s cannot be read (%s); it is kept as %s", path, found, aside.name)
+    return None
 
 
 def git_state(folder: Path) -> tuple[str, bool | str]:

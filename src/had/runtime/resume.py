@@ -165,7 +165,7 @@ def _check_same_config(folder: Path, config: Mapping[str, Any]) -> None:
     path = folder / "config.yaml"
     if not path.is_file():
         return
-    old, new = flat(yaml.safe_load(path.read_text(encoding="utf-8")) or {}), flat(config)
+    old, new = flat(_read_config(path)), flat(config)
     differing = differences(old, new)
     if not differing:
         return
@@ -178,6 +178,21 @@ def _check_same_config(folder: Path, config: Mapping[str, Any]) -> None:
         "another folder; a changed experiment can start from a checkpoint of this one in a folder of its own "
         "(resume=PATH)"
     )
+
+
+def _read_config(path: Path) -> Mapping[str, Any]:
+    """The configuration that a run wrote."""
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        config = error
+    if not isinstance(config, Mapping):
+        raise ValueError(
+            f"hydra.run.dir: expected the configuration of the run in {path}, found none that can be read "
+            f"({' '.join(str(config).split())[:200]}); put the file back, or start from a checkpoint of this "
+            "folder in another one (resume=PATH)"
+        )
+    return config
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
