@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -185,3 +186,44 @@ def test_every_server_serves_either_model(server, role):
     config = composed(f"server={server}", f"role={role}", primary="serve")
     assert problems(config) == []
     assert config.files == config[role].files
+
+
+ADVISED = re.compile(r"\b(?:data|engine|env|evaluation|paths|placement|trainer)(?:\.\w+)+")
+GROUPS_OF_ADVICE = ("trainer=fsdp", "engine=vllm_servers", "experiment=had_scienceworld")
+
+
+def test_what_a_bottleneck_advises_can_be_set():
+    advice = plain(composed(*GROUPS_OF_ADVICE))["bottleneck"]["advice"]
+    named = {name for text in advice.values() for name in ADVISED.findall(re.sub(r"\$\{[^}]*}", "", text))}
+    assert len(named) > 10
+    settings = sorted(named - {"engine.student", "engine.teacher"})
+    composed(*GROUPS_OF_ADVICE, *(f"{name}=null" for name in settings))
+
+
+@pytest.mark.parametrize("engine", sorted(path.stem for path in (CONFIGS / "engine").glob("*.yaml")))
+def test_the_batch_of_an_engine_can_be_set_as_advised(engine):
+    names = {"max_batch_tokens", "max_num_seqs", "max_concurrent"}
+    for role in ("student", "teacher"):
+        (name,) = names & set(composed(f"engine={engine}").engine[role])
+        if not OmegaConf.is_interpolation(composed(f"engine={engine}").engine, role):
+            assert composed(f"engine={engine}", f"engine.{role}.{name}=7").engine[role][name] == 7
+
+
+@pytest.mark.parametrize("env", ENVS)
+@pytest.mark.parametrize("backend", ["native", "textworld"])
+def test_the_pool_takes_the_settings_of_its_environment(env, backend):
+    found = composed(f"experiment=had_{env}").env
+    if backend not in found.get("backends", {"native": None}):
+        pytest.skip("the environment has one backend")
+    names = [name for name in ("num_slots", "num_workers", "timeout_s") if name in found]
+    options = [f"env.backend={backend}"] if "backends" in found else []
+    pool = composed(f"experiment=had_{env}", *options, *(f"env.{name}=7" for name in names)).env.pool
+    takes = inspect.signature(resolve(pool["_target_"])).parameters
+    assert {name: pool[name] for name in names if name in takes} == dict.fromkeys(set(names) & set(takes), 7)
+    assert "num_slots" in pool
+
+
+@pytest.mark.parametrize("key", ["resume", "train.resume"])
+def test_going_on_can_be_asked_for_under_both_names(key):
+    assert composed(f"{key}=auto").resume == "auto"
+    assert composed().resume is None

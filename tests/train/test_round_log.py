@@ -41,7 +41,7 @@ def test_a_logger_has_the_row_of_every_round_at_its_last_update(logged_run: Path
 def test_the_slowest_phase_is_named_with_its_setting(logged_run: Path):
     (log,) = logged_run.glob("*.log")
     warnings = [line for line in log.read_text("utf-8").splitlines() if "of the last 1 rounds" in line]
-    assert any("collect:" in line and "env.pool.num_slots (now 16)" in line for line in warnings)
+    assert any("collect:" in line and "env.num_slots (now 16)" in line for line in warnings)
     named = [line.split("- ")[-1].partition(":")[0] for line in warnings]
     assert len(named) == len(set(named))
 

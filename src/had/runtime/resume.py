@@ -23,6 +23,7 @@ CONTINUED = ("updates.csv", "rounds.csv", "eval.csv", "records", "transcripts", 
 # What may differ when a run goes on in its folder: where it runs and what it shows, not what it computes.
 FREE = (
     "resume",
+    "train",
     "plan",
     "paths",
     "logger",
@@ -32,6 +33,9 @@ FREE = (
     "checkpoints",
     "engine",
     "weight_sync",
+    "env.num_slots",
+    "env.num_workers",
+    "env.timeout_s",
     "env.pool",
     "env.pools",
     "trainer.devices",
